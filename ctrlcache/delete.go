@@ -52,8 +52,24 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 	if err != nil {
 		return err
 	}
-	marks[key] = afterDelete(last, answer)
+	m := afterDelete(last, answer)
+	if last.gone != "" && m.gone != "" && m.gone != last.gone && m.version == last.version {
+		m = c.anotherDeleted(ctx, gvk, key.Namespace, last, m)
+	}
+	marks[key] = m
 	return nil
+}
+
+// anotherDeleted is the mark of a delete of another object than the caller had, which was
+// deleted before. Nothing tells at which version the other one existed, so a copy must reach
+// one from after its delete. Without permission to list there is at least the first delete.
+func (c *ownClient) anotherDeleted(ctx context.Context, gvk schema.GroupVersionKind, namespace string, last, m mark) mark {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind{gvk: gvk}.listKind())
+	if err := c.live.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+		return last
+	}
+	return mark{version: tarn.Version(list.ResourceVersion), gone: m.gone, uid: m.uid}
 }
 
 // lastState is the state of an object before its delete: a version at which it
@@ -188,7 +204,7 @@ func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts 
 // listed is the state of what the options choose, each object as if it were gone.
 func (c *ownClient) listed(ctx context.Context, gvk schema.GroupVersionKind, chosen *client.ListOptions) (map[client.ObjectKey]mark, error) {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	list.SetGroupVersionKind(kind{gvk: gvk}.listKind())
 	if err := c.live.List(ctx, list, chosen); err != nil {
 		return nil, err
 	}

@@ -99,6 +99,29 @@ func TestLastFinalizerInADryRun(t *testing.T) {
 	}
 }
 
+// TestDeleteOfAnotherOfThatName deletes by an object from a copy that is behind: somebody has
+// deleted that object, and made another one of the same name. The delete is of the other one.
+func TestDeleteOfAnotherOfThatName(t *testing.T) {
+	x, c := deleting(t, cache.Options{})
+	var stale corev1.Pod
+	if err := c.Get(x.ctx, podA, &stale); err != nil {
+		t.Fatal(err)
+	}
+	x.server.remove("pods", "north", "a")
+	x.server.put("pods", pod("north", "a", "n9", "Running", "deep"))
+	if err := c.Delete(x.ctx, &stale); err != nil {
+		t.Fatal(err)
+	}
+	var got corev1.Pod
+	var err error
+	if x.late("", func() error { err = c.Get(x.ctx, podA, &got); return nil }) {
+		t.Error("the read did not wait")
+	}
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the read shows the pod on %q, error %v", got.Spec.NodeName, err)
+	}
+}
+
 // TestDeleteAllOfMany deletes as many objects as a busy namespace has. It takes a tenth of a
 // second. When each object was compared with all others it took 17 s, and reads waited
 // meanwhile.

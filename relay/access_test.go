@@ -15,18 +15,42 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// A caller who may only watch the objects of a selector gets no other one by the old path,
-// which has a name in it and was answered without the selector.
+// The old watch paths need the right to all objects, or to the one in the path, whatever a request
+// selects: API servers do not show authorizers the selectors of these paths. With a name in the
+// path, a selector of another field is an error.
 func TestSelectorIsNotForgotten(t *testing.T) {
 	const mine = "spec.nodeName=node-mine"
-	j := &judge{users: map[string]string{"t": "kubelet"}, allowed: map[string]bool{"kubelet watch pods default theirs " + mine: true}}
+	j := &judge{users: map[string]string{"t1": "kubelet", "t2": "admin"}, allowed: map[string]bool{
+		"kubelet watch pods default  " + mine:                true,
+		"kubelet watch pods default theirs " + mine:          true,
+		"kubelet watch pods default theirs":                  false,
+		"kubelet watch pods default mine":                    true,
+		"kubelet watch pods default mine metadata.name=mine": true,
+		"admin watch pods default ":                          true,
+		"admin watch pods default theirs":                    true,
+	}}
 	inBubble(t, Options{Gate: j.gate()}, func(t *testing.T, r *Relay, origin *apiserver.Server, _ func()) {
-		if err := origin.Put(pod("theirs", "theirs")); err != nil {
+		if err := origin.Put(pod("mine", "mine"), pod("theirs", "theirs")); err != nil {
 			t.Fatal(err)
 		}
-		answer := ask(r, "/api/v1/watch/namespaces/default/pods/theirs?timeoutSeconds=1&resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-mine", "t")
-		if answer.Code != http.StatusBadRequest || strings.Contains(answer.Body.String(), "ADDED") {
-			t.Errorf("%d %s", answer.Code, answer.Body)
+		synctest.Wait()
+		for _, c := range []struct {
+			path, token string
+			code        int
+			events      int
+		}{
+			{"/pods/theirs?fieldSelector=spec.nodeName%3Dnode-mine", "t1", http.StatusForbidden, 0},
+			{"/pods?fieldSelector=spec.nodeName%3Dnode-mine", "t1", http.StatusForbidden, 0},
+			{"/pods?fieldSelector=metadata.name%3Dmine", "t1", http.StatusForbidden, 0},
+			{"/pods/mine?fieldSelector=metadata.name%3Dmine", "t1", http.StatusOK, 1},
+			{"/pods/theirs?fieldSelector=spec.nodeName%3Dnode-mine", "t2", http.StatusBadRequest, 0},
+			{"/pods?fieldSelector=spec.nodeName%3Dnode-mine", "t2", http.StatusOK, 1},
+			{"/pods?labelSelector=l%3Dnone", "t2", http.StatusOK, 0},
+		} {
+			answer := ask(r, "/api/v1/watch/namespaces/default"+c.path+"&timeoutSeconds=1&resourceVersion=0", c.token)
+			if events := strings.Count(answer.Body.String(), `"ADDED"`); answer.Code != c.code || events != c.events {
+				t.Errorf("%s as %s: %d with %d events, want %d with %d: %s", c.path, j.users[c.token], answer.Code, events, c.code, c.events, answer.Body)
+			}
 		}
 	})
 }
@@ -43,7 +67,13 @@ func TestAccessOf(t *testing.T) {
 		{"/api/v1/pods?watch=f", Access{Verb: "watch", Resource: pods}},
 		{"/api/v1/pods?watch=False&watch=1", Access{Verb: "list", Resource: pods}},
 		{"/api/v1/namespaces/a/pods?labelSelector=x&fieldSelector=metadata.name%3Db", Access{Verb: "list", Resource: pods, Namespace: "a", Name: "b", LabelSelector: "x", FieldSelector: "metadata.name=b"}},
+		// A name that no object can have is not one.
+		{"/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Db%2Fc", Access{Verb: "list", Resource: pods, Namespace: "a", FieldSelector: "metadata.name=b/c"}},
 		{"/api/v1/watch/namespaces/a/pods/b", Access{Verb: "watch", Resource: pods, Namespace: "a", Name: "b"}},
+		// Nothing is selected on the old paths of watches: not all of them know selectors.
+		{"/api/v1/watch/namespaces/a/pods/b?labelSelector=x&fieldSelector=metadata.name%3Db", Access{Verb: "watch", Resource: pods, Namespace: "a", Name: "b"}},
+		{"/api/v1/watch/namespaces/a/pods?labelSelector=x&fieldSelector=metadata.name%3Db", Access{Verb: "watch", Resource: pods, Namespace: "a"}},
+		{"/api/v1/watch/pods?fieldSelector=spec.nodeName%3Dn", Access{Verb: "watch", Resource: pods}},
 		// Nothing selects among one object: a selector must not make a get look harmless.
 		{"/api/v1/namespaces/a/pods/b?resourceVersion=0&watch=1&labelSelector=x&fieldSelector=spec.nodeName%3Dn", Access{Verb: "get", Resource: pods, Namespace: "a", Name: "b"}},
 		// A namespace is in itself, so who may read all of it may read it too.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/tarnproject/tarn/apiserver"
@@ -247,19 +248,20 @@ func (r *Relay) keepAsking(s *serving, req *http.Request, a Access) (stop func()
 
 // accessOf describes a request as the API server describes it to its authorizers. A list by
 // name is a list of that name; a namespace is in itself; a get has no selectors, because
-// nothing looks at them.
+// nothing looks at them. On the old paths of watches, selectors do not narrow the right that a
+// caller needs: where such a path has a name, API servers have not always looked at them.
 func accessOf(req *http.Request, caller Caller, to apiserver.Target) Access {
 	query := req.URL.Query()
 	a := Access{Caller: caller, Verb: to.Verb(query), Resource: to.Resource, Namespace: to.Namespace, Name: to.Name, From: req.RemoteAddr}
 	if to.Resource.Resource == "namespaces" && to.Namespace == "" {
 		a.Namespace = to.Name
 	}
-	if a.Verb == "get" {
+	if a.Verb == "get" || to.Watch {
 		return a
 	}
 	a.LabelSelector, a.FieldSelector = query.Get("labelSelector"), query.Get("fieldSelector")
 	if selector, err := fields.ParseSelector(a.FieldSelector); err == nil && a.Name == "" {
-		if name, ok := selector.RequiresExactMatch(nameField); ok {
+		if name, ok := selector.RequiresExactMatch(nameField); ok && len(path.IsValidPathSegmentName(name)) == 0 {
 			a.Name = name
 		}
 	}

@@ -103,7 +103,9 @@ type Access struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
 	Name      string
-	// LabelSelector and FieldSelector are as the request has them.
+	// LabelSelector and FieldSelector are as the request has them. They are empty where API
+	// servers do not show them to authorizers: for a get, and on the old paths of watches, such as
+	// /api/v1/watch/pods.
 	LabelSelector, FieldSelector string
 	// From is the address that the request came from.
 	From string

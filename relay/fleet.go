@@ -63,7 +63,8 @@ func (f *Fleet) Add(cluster string, r *Relay) error {
 	return nil
 }
 
-// Remove removes a cluster, closes its watches and returns when its relay has ended.
+// Remove removes a cluster, closes its watches and returns when its relay has ended. A relay that
+// does not run yet ends too.
 func (f *Fleet) Remove(cluster string) error {
 	f.mu.Lock()
 	removed := f.relays[cluster]
@@ -72,9 +73,11 @@ func (f *Fleet) Remove(cluster string) error {
 	if removed == nil {
 		return fmt.Errorf("relay: there is no cluster %q", cluster)
 	}
-	if removed.stop != nil {
-		removed.stop()
+	if removed.stop == nil {
+		removed.discard()
+		return nil
 	}
+	removed.stop()
 	return nil
 }
 

@@ -2,10 +2,12 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -199,5 +201,37 @@ func TestFleetComesAndGoes(t *testing.T) {
 	f.add("west", west)
 	if list, err := f.client("west").CoreV1().Pods("").List(t.Context(), metav1.ListOptions{ResourceVersion: "0"}); err != nil || len(list.Items) != 1 {
 		t.Errorf("after it came back: %v", err)
+	}
+}
+
+// A relay that is removed from a fleet before it runs ends too: its directory can be used by
+// another one, and it does not start later without it.
+func TestFleetRemovesARelayThatDoesNotRun(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would close the file some time
+	options := Options{
+		Config: &rest.Config{Host: "https://127.0.0.1:1"}, Resources: []schema.GroupVersionResource{pods},
+		Gate: Everybody{}, Directory: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
+	}
+	fleet := NewFleet()
+	addAndRemove := func() *Relay {
+		t.Helper()
+		r, err := New(options)
+		if err == nil {
+			err = fleet.Add("east", r)
+		}
+		if err == nil {
+			err = fleet.Remove("east")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first := addAndRemove()
+	addAndRemove()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := first.Run(ctx); !errors.Is(err, errClosed) {
+		t.Errorf("a removed relay ran: %v", err)
 	}
 }

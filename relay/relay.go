@@ -145,6 +145,9 @@ func (o Options) withDefaults() Options {
 // closes its watches one by one. Other requests have until the end of
 // [Options.DrainTime]. It returns when all requests have ended. It may be called once.
 func (r *Relay) Run(ctx context.Context) error {
+	if r.ctx.Err() != nil {
+		return errClosed // it was discarded, and another relay may use its directory
+	}
 	copies, stop := context.WithCancel(context.Background())
 	defer stop()
 	var following sync.WaitGroup
@@ -153,6 +156,22 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 	following.Go(func() { r.upstream.run(copies) })
 	<-ctx.Done()
+	r.endRequests()
+	stop()
+	following.Wait()
+	r.release()
+	return context.Cause(ctx)
+}
+
+// discard ends a relay that never runs.
+func (r *Relay) discard() {
+	r.endRequests()
+	r.release()
+}
+
+// endRequests waits for the requests, ends those that take too long, and everything else that
+// they started.
+func (r *Relay) endRequests() {
 	r.drain()
 	r.awaitRequests()
 	r.admission.Lock()
@@ -162,12 +181,13 @@ func (r *Relay) Run(ctx context.Context) error {
 		c.state.end()
 	}
 	r.running.Wait()
-	stop()
-	following.Wait()
+}
+
+// release closes the idle connections, and lets others use the directory.
+func (r *Relay) release() {
 	r.origin.close()
 	r.upstream.client.CloseIdleConnections()
 	_ = r.lock.Close() // also if there is none
-	return context.Cause(ctx)
 }
 
 // awaitRequests waits until all requests have been answered, for the drain time at most. New

@@ -74,7 +74,7 @@ func (r *Relay) sink(c *copied, client *kube.Client) tarn.Sink[Object] {
 		state:     c.state,
 		serverUID: client.ServerUID,
 		open: func() (*journal, restored, error) {
-			return openJournal(dir, c.of, r.options.DirectoryBytes, r.options.DirectoryAge, r.options.Logger)
+			return openJournal(dir, c.of, journalBounds{bytes: r.options.DirectoryBytes, age: r.options.DirectoryAge}, r.options.Logger)
 		},
 	}
 }

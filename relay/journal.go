@@ -36,6 +36,9 @@ type journal struct {
 	bytes  int64
 	age    time.Duration
 	logger *slog.Logger
+	// block bounds a block, before and after it is compressed. Who reads an old version holds
+	// several blocks in memory.
+	block int
 	// logSize ends a log file. Whole files are dropped when there are too many bytes.
 	logSize int64
 
@@ -208,7 +211,10 @@ func (j *journal) append(first int, from int64, c *chunk) error {
 			return j.fail(err)
 		}
 	}
-	data := j.encoder.EncodeAll(c.encode(), nil)
+	data, ok := j.encode(c)
+	if !ok {
+		return j.skip(first, c)
+	}
 	b := journalBlock{first: first, count: len(c.events), from: from, to: versionOf(c.position.Version), heard: c.contact, size: len(data)}
 	if err := j.logs[len(j.logs)-1].write(b, data); err != nil {
 		return j.fail(err)
@@ -218,6 +224,29 @@ func (j *journal) append(first int, from int64, c *chunk) error {
 		return j.fail(err)
 	}
 	j.drop(c.contact)
+	return nil
+}
+
+// encode returns what a block has; false if that would be too large to be read again.
+func (j *journal) encode(c *chunk) ([]byte, bool) {
+	raw, ok := c.encode(j.block)
+	if !ok {
+		return nil, false
+	}
+	data := j.encoder.EncodeAll(raw, nil)
+	return data, len(data) <= j.block
+}
+
+// skip begins the journal again after events that are too large for a block. Only a gap is so
+// large, in which nearly all objects of a large cluster have changed. Nobody can read on across
+// events that are missing.
+func (j *journal) skip(first int, c *chunk) error {
+	j.logger.Warn("What changed in a gap is too large for the past on disk, which begins again after it; watches from older versions get 410.",
+		"directory", j.dir, "most", j.block)
+	if err := j.restart(first+len(c.events), versionOf(c.position.Version)); err != nil {
+		return j.fail(err)
+	}
+	j.failed = nil
 	return nil
 }
 

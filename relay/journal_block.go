@@ -48,13 +48,16 @@ var (
 
 // chunkWriter encodes.
 type chunkWriter struct {
+	// most ends the writing early when there are more bytes.
+	most    int
 	b       []byte
 	numbers map[*apiserver.Object]uint64
 	scratch []byte
 }
 
-func (c *chunk) encode() []byte {
-	w := &chunkWriter{numbers: map[*apiserver.Object]uint64{}}
+// encode returns the bytes of a chunk; false if there are more than a number of them.
+func (c *chunk) encode(most int) ([]byte, bool) {
+	w := &chunkWriter{most: most, numbers: map[*apiserver.Object]uint64{}}
 	w.bytes([]byte(c.position.Version))
 	w.bytes([]byte(c.position.Epoch))
 	w.uint(boolNumber(c.position.Complete))
@@ -63,7 +66,7 @@ func (c *chunk) encode() []byte {
 	for _, e := range c.events {
 		w.event(e)
 	}
-	return w.b
+	return w.b, !w.full()
 }
 
 func boolNumber(b bool) uint64 {
@@ -73,6 +76,8 @@ func boolNumber(b bool) uint64 {
 	return 0
 }
 
+func (w *chunkWriter) full() bool { return len(w.b) > w.most }
+
 func (w *chunkWriter) uint(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
 
 func (w *chunkWriter) bytes(data []byte) {
@@ -81,6 +86,9 @@ func (w *chunkWriter) bytes(data []byte) {
 }
 
 func (w *chunkWriter) event(e *apiserver.Event) {
+	if w.full() {
+		return
+	}
 	sort := eventSorts[e.Type]
 	if e.Gap != nil {
 		sort = gapEvent
@@ -96,6 +104,9 @@ func (w *chunkWriter) event(e *apiserver.Event) {
 	w.uint(uint64(e.Gap.From))
 	w.uint(uint64(len(e.Gap.Changes)))
 	for _, c := range e.Gap.Changes {
+		if w.full() {
+			return
+		}
 		w.object(c.Old, nil)
 		w.object(c.New, c.Old)
 	}

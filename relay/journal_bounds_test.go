@@ -22,7 +22,11 @@ type journalRig struct {
 }
 
 func newJournalRig(t *testing.T, dir string) *journalRig {
-	s, kept := diskState(t, dir, 1<<20)
+	return newBoundedRig(t, dir, journalBounds{bytes: 1 << 40, age: 24 * time.Hour})
+}
+
+func newBoundedRig(t *testing.T, dir string, bounds journalBounds) *journalRig {
+	s, kept := boundedState(t, dir, 1<<20, bounds)
 	r := &journalRig{t: t, durableState: s, model: model{resource: s2resource(t), version: 100}}
 	if len(kept.Positions) == 0 {
 		r.take(tarn.Batch[Object]{Whole: true})
@@ -61,11 +65,15 @@ func (r *journalRig) oldest() int64 {
 }
 
 func (r *journalRig) from(version int64) error {
-	w, err := r.Watch(r.t.Context(), apiserver.WatchQuery{At: apiserver.At{Match: apiserver.NotOlder, Version: version}})
+	w, err := r.Watch(r.t.Context(), watchAfter(version))
 	if err == nil {
 		w.Close()
 	}
 	return err
+}
+
+func watchAfter(version int64) apiserver.WatchQuery {
+	return apiserver.WatchQuery{At: apiserver.At{Match: apiserver.NotOlder, Version: version}}
 }
 
 // A journal keeps to its bounds of bytes and age, and a start still finds everything that

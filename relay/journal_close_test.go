@@ -13,7 +13,7 @@ func TestJournalClosedWhileRead(t *testing.T) {
 		s, _ := diskState(t, t.TempDir(), 1<<20)
 		var reading sync.WaitGroup
 		begun := make(chan struct{}, 4)
-		data := s.journal.encoder.EncodeAll((&chunk{}).encode(), nil)
+		data := s.journal.encoder.EncodeAll(encoded(t, &chunk{}), nil)
 		for range 4 {
 			reading.Go(func() {
 				for i := 0; ; i++ {

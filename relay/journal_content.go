@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +27,10 @@ type contentFile struct {
 
 const (
 	contentPrefix = "content-"
-	// contentBlock is how many objects are in a block.
+	// contentBlock is how many objects are in a block, contentBytes how many bytes they have
+	// together, unless one alone has more.
 	contentBlock = 256
+	contentBytes = 16 << 20
 	// contentSpacing is how many bytes of logs are between two contents that are kept, for
 	// each byte of a content. It trades the size of the directory, a quarter more at most,
 	// for the time that a list at an old version takes.
@@ -89,7 +92,7 @@ func (j *journal) writeContent(place int, position tarn.Position, contact time.T
 		return c, err
 	}
 	out := bufio.NewWriterSize(file, 1<<20)
-	for part := range slices.Chunk(objects, contentBlock) {
+	for part := range contentParts(objects, min(contentBytes, j.block/2)) {
 		block := &chunk{position: position, contact: contact}
 		for _, o := range part {
 			block.events = append(block.events, &apiserver.Event{Type: watch.Added, Version: o.Version(), Heard: contact, Object: o})
@@ -106,8 +109,30 @@ func (j *journal) writeContent(place int, position tarn.Position, contact time.T
 	return c, err
 }
 
+// contentParts divides objects into those of one block each.
+func contentParts(objects []*apiserver.Object, most int) iter.Seq[[]*apiserver.Object] {
+	return func(yield func([]*apiserver.Object) bool) {
+		from, bytes := 0, 0
+		for i, o := range objects {
+			if i > from && (i-from == contentBlock || bytes+len(o.Bytes()) > most) {
+				if !yield(objects[from:i]) {
+					return
+				}
+				from, bytes = i, 0
+			}
+			bytes += len(o.Bytes())
+		}
+		if from < len(objects) {
+			yield(objects[from:])
+		}
+	}
+}
+
 func (c *contentFile) write(out io.Writer, j *journal, block *chunk) error {
-	data := j.encoder.EncodeAll(block.encode(), nil)
+	data, ok := j.encode(block)
+	if !ok {
+		return fmt.Errorf("an object of more than %d bytes cannot be kept", j.block/2)
+	}
 	b := journalBlock{first: c.place, count: len(block.events), to: versionOf(block.position.Version), heard: block.contact, size: len(data)}
 	c.size += headSize + int64(len(data))
 	_, err := out.Write(append(b.head(data), data...))

@@ -24,7 +24,7 @@ const (
 	logPrefix = "log-"
 	headSize  = 60
 	headMagic = 0x54524c31
-	// mostBlock bounds what a head may say.
+	// mostBlock bounds a block, and so what a head may say.
 	mostBlock = 1 << 30
 )
 

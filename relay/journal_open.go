@@ -35,17 +35,28 @@ type restored struct {
 	content content
 }
 
+// journalBounds are those of what is kept: the bytes and the age of the past, and the bytes of a
+// block, mostBlock if 0.
+type journalBounds struct {
+	bytes int64
+	age   time.Duration
+	block int
+}
+
 // openJournal opens a directory, which one process at a time may use.
-func openJournal(dir string, of *apiserver.Resource, bytes int64, age time.Duration, logger *slog.Logger) (*journal, restored, error) {
+func openJournal(dir string, of *apiserver.Resource, bounds journalBounds, logger *slog.Logger) (*journal, restored, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, restored{}, err
 	}
-	j := &journal{dir: dir, of: of, bytes: bytes, age: age, logger: logger, logSize: 16 << 20, past: pastListing{turn: make(chan struct{}, 1)}}
+	j := &journal{
+		dir: dir, of: of, bytes: bounds.bytes, age: bounds.age, block: cmp.Or(bounds.block, mostBlock),
+		logger: logger, logSize: 16 << 20, past: pastListing{turn: make(chan struct{}, 1)},
+	}
 	var err error
 	if j.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
 		return nil, restored{}, err
 	}
-	if j.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(mostBlock)); err != nil {
+	if j.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(uint64(j.block))); err != nil {
 		return nil, restored{}, err
 	}
 	if origin := j.origin(); origin.Definition != of.Definition() {

@@ -108,11 +108,16 @@ func continueOf(t *testing.T, body string) string {
 // diskState is a state with a journal, which is written and read without a replica.
 func diskState(t *testing.T, dir string, memory int64) (*durableState, tarn.Kept) {
 	t.Helper()
+	return boundedState(t, dir, memory, journalBounds{bytes: 1 << 40, age: 24 * time.Hour})
+}
+
+func boundedState(t *testing.T, dir string, memory int64, bounds journalBounds) (*durableState, tarn.Kept) {
+	t.Helper()
 	of, _ := apiserver.BuiltinResource(pods)
 	logger := slog.New(slog.DiscardHandler)
 	s := &durableState{
 		state: &state{name: "pods", bytes: memory, age: time.Hour, maxWait: time.Millisecond, logger: logger},
-		open:  func() (*journal, restored, error) { return openJournal(dir, of, 1<<40, 24*time.Hour, logger) },
+		open:  func() (*journal, restored, error) { return openJournal(dir, of, bounds, logger) },
 	}
 	kept, err := s.Open(t.Context(), nil)
 	if err != nil {

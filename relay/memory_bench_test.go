@@ -117,7 +117,7 @@ func heap() int64 {
 func BenchmarkJournal(b *testing.B) {
 	of, _ := apiserver.BuiltinResource(pods)
 	raw := rawPods(b)
-	j, _, err := openJournal(b.TempDir(), of, 1<<40, 24*time.Hour, slog.New(slog.DiscardHandler))
+	j, _, err := openJournal(b.TempDir(), of, journalBounds{bytes: 1 << 40, age: 24 * time.Hour}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}

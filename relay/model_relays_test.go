@@ -36,7 +36,7 @@ func (m *model) begin(s *modelServer, durable bool) (kept tarn.Kept) {
 	}
 	dir := filepath.Join(m.dir, strconv.Itoa(s.number))
 	s.durable = &durableState{state: s.state, open: func() (*journal, restored, error) {
-		return openJournal(dir, m.resource, 1<<30, 24*time.Hour, logger)
+		return openJournal(dir, m.resource, journalBounds{bytes: 1 << 30, age: 24 * time.Hour}, logger)
 	}}
 	kept, err := s.durable.Open(context.Background(), nil)
 	if err != nil || s.journal == nil {

@@ -24,7 +24,7 @@ type Ring[T any] struct {
 	opts RingOptions[T]
 
 	mu sync.RWMutex
-	// entries are in order. Those before begin were dropped.
+	// entries are in order.
 	entries []*ringEntry
 	// floor has, by key, the states that were valid at the horizon, alive those that
 	// are valid now.
@@ -328,8 +328,18 @@ func (r *Ring[T]) pass(n int) {
 			r.bytes += e.size()
 		}
 	}
-	clear(r.entries[:n])
-	r.entries = slices.Clip(slices.Clone(r.entries[n:]))
+	r.entries = dropFirst(r.entries, n)
 	at, _ := slices.BinarySearchFunc(r.moments, r.horizon.seq, func(m ringMoment, seq Seq) int { return cmp.Compare(m.seq, seq) })
-	r.moments = slices.Clone(r.moments[min(at, max(len(r.moments)-1, 0)):])
+	r.moments = dropFirst(r.moments, min(at, max(len(r.moments)-1, 0)))
+}
+
+// dropFirst removes the first n elements, and does not keep alive what they refer to. The others
+// are copied only if they are fewer, so that a full ring costs as much for each entry as one that
+// is not full; appending makes new memory when that of the dropped ones is used up.
+func dropFirst[E any](all []E, n int) []E {
+	clear(all[:n])
+	if rest := all[n:]; n <= len(rest) {
+		return rest
+	}
+	return slices.Clone(all[n:])
 }

@@ -290,6 +290,66 @@ func TestClientsetOfATransportThatPanics(t *testing.T) {
 	factory.Shutdown()
 }
 
+// bodyThatPanics panics at the first read that begins after the body was told to.
+type bodyThatPanics struct {
+	io.ReadCloser
+	armed *atomic.Bool
+}
+
+func (b bodyThatPanics) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.armed.CompareAndSwap(true, false) {
+		panic("no body")
+	}
+	return n, err
+}
+
+// If panics do not end the process, a watch whose body panics is opened again, with client-go and
+// here, and nothing is missing afterwards.
+func TestClientsetOfABodyThatPanics(t *testing.T) {
+	crash := utilruntime.ReallyCrash
+	utilruntime.ReallyCrash = false
+	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
+	server, config := serve(t)
+	var armed atomic.Bool
+	client, _ := clientset(t, config, func(c *rest.Config) {
+		c.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+			return proxytest.Transport(func(req *http.Request) (*http.Response, error) {
+				resp, err := next.RoundTrip(req)
+				if err == nil {
+					resp.Body = bodyThatPanics{resp.Body, &armed}
+				}
+				return resp, err
+			})
+		}
+	})
+	for name, factory := range map[string]upstream.SharedInformerFactory{
+		"client-go": upstream.NewSharedInformerFactory(client, 0),
+		"here":      informers.NewSharedInformerFactory(client, 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := factory.Core().V1().Pods().Informer().GetStore()
+			started(t, factory)
+			armed.Store(true)
+			lost := pod("north", "lost-with-"+name) // its event is read by the read that panics
+			if err := server.Put(lost); err != nil {
+				t.Fatal(err)
+			}
+			for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+				if _, found, _ := store.GetByKey("north/" + lost.Name); found {
+					break
+				}
+				if time.Since(began) > 20*time.Second {
+					t.Fatal("the pod whose event was lost never arrived")
+				}
+			}
+			if armed.Load() {
+				t.Error("no read panicked")
+			}
+		})
+	}
+}
+
 // An empty clientset is an error when it is used, not before.
 func TestClientsetThatIsNil(t *testing.T) {
 	for name, client := range map[string]kubernetes.Interface{

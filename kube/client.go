@@ -184,7 +184,7 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 	}
 	body, err := usercall.Do(ctx, "transport", func() (io.ReadCloser, error) {
 		return req.Stream(context.WithValue(ctx, headersKey{}, recorded))
-	}, func(late io.ReadCloser) { late.Close() })
+	}, func(late io.ReadCloser) { closeBody(ctx, late) })
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the transport may still write to recorded
 	}
@@ -199,7 +199,7 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 		err = errors.New("the answer is Kubernetes protobuf, but the request was for JSON and these objects have no protobuf form")
 	}
 	if err != nil {
-		body.Close()
+		closeBody(ctx, body)
 		return nil, err
 	}
 	return &response{body: body, media: m, shard: shard, filter: r.filter}, nil

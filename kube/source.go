@@ -209,7 +209,7 @@ func (s *Source[T]) readBody(ctx context.Context, resp *response, held wire.Held
 	}
 	page, err = usercall.Do(ctx, "transport", func() (tarn.Page[T], error) {
 		defer resp.body.Close()
-		defer context.AfterFunc(ctx, func() { resp.body.Close() })() // the transport may have lost the context
+		defer context.AfterFunc(ctx, func() { closeBody(ctx, resp.body) })() // the transport may have lost the context
 		return s.readPage(ctx, resp, held, take)
 	}, nil)
 	mu.Lock()

@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -50,9 +52,26 @@ func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, r
 	go func() {
 		defer close(st.done)
 		reader := frameReader{media: resp.media, limit: s.maxItem, initial: q.Initial, shard: newStreamFilter(resp.filter, q)}
-		st.inbox.finish(s.readFrames(life, resp, reader, st.inbox))
+		s.readStream(life, resp, reader, st.inbox)
 	}()
 	return st
+}
+
+// readStream fills the inbox to the end of the stream. A panic of the program's transport ends the
+// stream with an error, or ends the process, as utilruntime is configured: client-go's watches
+// do so too.
+func (s *Source[T]) readStream(life context.Context, resp *response, reader frameReader, inbox *inbox) {
+	var end error
+	broken := errors.New("the transport ended its goroutine") // as t.Fatal does
+	defer func() {
+		if broken != nil {
+			end = tarn.Because(tarn.ReasonLost, 0, fmt.Errorf("the watch of %s: %w", s.collection, broken))
+		}
+		inbox.finish(end)
+	}()
+	defer usercall.Recover(life, "transport", &broken)
+	end = s.readFrames(life, resp, reader, inbox)
+	broken = nil
 }
 
 // readFrames fills the inbox and returns how the stream ended.
@@ -143,7 +162,7 @@ func (s *stream[T]) decode(buf []tarn.Event[T]) int {
 func (s *stream[T]) Close() {
 	s.closed.Do(func() {
 		s.cancel()
-		s.body.Close()
+		closeBody(s.life, s.body)
 		usercall.Wait(s.life, s.done)
 	})
 }

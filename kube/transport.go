@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/internal/usercall"
 )
 
 // headers are the response headers that client-go's REST client does not pass on.
@@ -92,6 +94,14 @@ type cancelledBody struct {
 func (b cancelledBody) Close() error {
 	defer b.cancel()
 	return b.ReadCloser.Close()
+}
+
+// closeBody closes the body of an answer. A panic of the program's transport ends at most the
+// process, as utilruntime is configured, and not what reads the collection.
+func closeBody(ctx context.Context, body io.Closer) {
+	var err error // it does not matter: nothing more is read
+	defer usercall.Recover(ctx, "transport", &err)
+	err = body.Close()
 }
 
 func (t headerRecorder) roundTrip(req *http.Request, recorded *headers) (*http.Response, error) {

@@ -62,6 +62,14 @@ func Do[R any](ctx context.Context, what string, f func() (R, error), release fu
 	return r.value, r.err
 }
 
+// Recover is deferred by a goroutine that calls the program's own code. It makes a panic an error,
+// or ends the process, as [Do].
+func Recover(ctx context.Context, what string, err *error) {
+	if v := recover(); v != nil {
+		*err = crashed(ctx, what, v, debug.Stack())
+	}
+}
+
 // Wait waits until done is closed, or ctx has ended and it is still open a moment later.
 func Wait(ctx context.Context, done <-chan struct{}) { await(ctx, done) }
 

@@ -57,6 +57,33 @@ func TestDoPanics(t *testing.T) {
 	}
 }
 
+// A panic in the goroutine that recovers is an error too, and goes to the handlers of panics.
+func TestRecover(t *testing.T) {
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	var seen []any
+	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, v any) { seen = append(seen, v) }}
+	call := func() (err error, again any) {
+		defer func() { again = recover() }()
+		func() {
+			defer Recover(t.Context(), "lake", &err)
+			panic("too deep")
+		}()
+		return err, nil
+	}
+	utilruntime.ReallyCrash = false
+	if err, again := call(); again != nil || err == nil || err.Error() != "the lake panicked: too deep" {
+		t.Errorf("%v, then a panic with %v", err, again)
+	}
+	utilruntime.ReallyCrash = true
+	if _, again := call(); again != "too deep" {
+		t.Errorf("the process does not end: %v", again)
+	}
+	if len(seen) != 2 || seen[0] != "too deep" || seen[1] != "too deep" {
+		t.Errorf("the handlers were given %v", seen)
+	}
+}
+
 // A call that ends its goroutine, as t.Fatal does in the transport of a test, is an error.
 func TestDoEndsItsGoroutine(t *testing.T) {
 	_, err := Do(t.Context(), "lake", func() (string, error) {

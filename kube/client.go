@@ -26,7 +26,10 @@ import (
 // A request is made by client-go's REST client, up to the body of a good response.
 // Only the body is read differently: see [Source].
 type Client struct {
-	rest  *rest.RESTClient
+	rest *rest.RESTClient
+	// own is the REST client of the program that has the settings of connections; nil if they
+	// are fixed.
+	own   *rest.RESTClient
 	pool  *wire.Pool
 	media mediaPolicy
 	gzip  bool
@@ -208,9 +211,9 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 // at begins a request for a collection.
 func (c *Client) at(of Collection) *rest.Request {
 	if c.direct {
-		return c.rest.Get().Namespace(of.Namespace).Resource(of.Resource.Resource)
+		return c.requests().Get().Namespace(of.Namespace).Resource(of.Resource.Resource)
 	}
-	return c.rest.Get().AbsPath(of.path()...)
+	return c.requests().Get().AbsPath(of.path()...)
 }
 
 // timeLimit is how long client-go's own client would let the request take. Typed clients use it
@@ -246,7 +249,7 @@ func (c *Client) accept(req *rest.Request, r request, plain bool) {
 
 // readJSON reads what is at a path, if it is no larger than an object may be.
 func (c *Client) readJSON(ctx context.Context, path ...string) ([]byte, error) {
-	body, err := c.rest.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).Stream(ctx)
+	body, err := c.requests().Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -20,8 +20,8 @@ import (
 //
 // Requests have its address, connections, credentials, rate limit and warning handler, and
 // accept the formats that it accepts, except for CBOR. So a server cannot tell them from
-// requests of the clientset. If a program replaces own.Client.Transport later, requests use
-// the new one.
+// requests of the clientset. If a program changes own.Client or its fields later, as tests do with
+// its Transport, later requests follow.
 //
 // Two things differ from [NewClient] with the config of the clientset. Reads of connections
 // are buffered as in the clientset. And a copy on disk identifies the server by its address
@@ -47,7 +47,7 @@ func ClientOf(own *rest.RESTClient, opts ...ClientOption) (*Client, error) {
 		jsonOnly:     map[schema.GroupVersionResource]bool{},
 	}
 	if s.http == nil {
-		s.http = connectionsOf(own)
+		s.http, c.own = connectionsOf(own), own
 	}
 	c.rest.Client = withHeaderRecorder(s.http)
 	return c, nil
@@ -72,6 +72,18 @@ func copyOf(own *rest.RESTClient) *rest.RESTClient {
 	return c
 }
 
+// requests is the REST client for the next request. With [ClientOf] its HTTP client has the timeout,
+// the cookies and the redirects that the program's has now. Why not the program's HTTP client
+// itself: its transport would have to be replaced, for all other requests too.
+func (c *Client) requests() *rest.RESTClient {
+	if c.own == nil {
+		return c.rest
+	}
+	now := copyOf(c.rest)
+	now.Client = withHeaderRecorder(connectionsOf(c.own))
+	return now
+}
+
 // connectionsOf is an HTTP client with the settings of a REST client's, and its transport.
 func connectionsOf(own *rest.RESTClient) *http.Client {
 	c := *httpClientOf(own)
@@ -87,8 +99,7 @@ func httpClientOf(own *rest.RESTClient) *http.Client {
 	return own.Client
 }
 
-// currentTransport sends each request through the transport that a REST client has at that time,
-// because tests replace it.
+// currentTransport sends each request through the transport that a REST client has at that time.
 type currentTransport struct{ of *rest.RESTClient }
 
 func (t currentTransport) RoundTrip(req *http.Request) (*http.Response, error) {

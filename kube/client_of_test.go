@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -327,5 +328,75 @@ func TestClientOfNothing(t *testing.T) {
 		if _, err := ClientOf(own); err == nil {
 			t.Errorf("the REST client %v was accepted", own)
 		}
+	}
+}
+
+// cookies are those of a program.
+type cookies string
+
+func (c cookies) SetCookies(*url.URL, []*http.Cookie) {}
+func (c cookies) Cookies(*url.URL) []*http.Cookie {
+	return []*http.Cookie{{Name: "session", Value: string(c)}}
+}
+
+// What a program changes at the HTTP client of its REST client holds for later requests, as it does
+// for those of the REST client itself.
+func TestClientOfFollowsItsClient(t *testing.T) {
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("limit") == "9" {
+			<-r.Context().Done()
+			return
+		}
+		if r.URL.Query().Get("limit") == "8" {
+			http.Redirect(w, r, "/api/v1/pods", http.StatusFound)
+			return
+		}
+		answer(w, jsonType, []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`))
+	})
+	client, clientset := clientOf(t, s.config())
+	source, err := NewSource[any](client, pods, SourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := clientset.CoreV1().RESTClient().(*rest.RESTClient)
+	list := func(limit int64) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := source.List(ctx, tarn.ListQuery{AtLeast: "5", Limit: limit})
+		return err
+	}
+	if err := list(8); err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("no redirects")
+	for _, change := range []func(){
+		func() {
+			own.Client.Jar = cookies("first")
+			own.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return refused }
+		},
+		func() {
+			own.Client = &http.Client{
+				Transport: own.Client.Transport, Jar: cookies("second"),
+				CheckRedirect: func(*http.Request, []*http.Request) error { return refused },
+			}
+		},
+	} {
+		change()
+		if err := list(3); err != nil {
+			t.Fatal(err)
+		}
+		want := "session=" + string(own.Client.Jar.(cookies))
+		if sent := s.seen(func(r *http.Request) string { return r.Header.Get("Cookie") }); sent[len(sent)-1] != want {
+			t.Errorf("the cookies are %q, want %q", sent[len(sent)-1], want)
+		}
+		if err := list(8); !errors.Is(err, refused) {
+			t.Errorf("a redirect that the program refuses: %v", err)
+		}
+		own.Client.Timeout = 50 * time.Millisecond
+		began := time.Now()
+		if err := list(9); err == nil || time.Since(began) > 5*time.Second {
+			t.Errorf("a request with a timeout of 50ms took %v: %v", time.Since(began), err)
+		}
+		own.Client.Timeout = 0
 	}
 }

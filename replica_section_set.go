@@ -22,6 +22,8 @@ type sectionSet[T any] struct {
 	// that were: the counters of Health never decrease.
 	removing []*section[T]
 	removed  Health
+	// undeleted are the sections that were removed and whose objects the store did not delete.
+	undeleted []*section[T]
 	// loading says that the replica loads its content, for the sections that it has.
 	loading bool
 	// start runs a section; nil while sections do not run.
@@ -58,6 +60,9 @@ func (r *Replica[T]) AddSection(s Section[T]) error {
 	if s.Independent != set.independent {
 		return fmt.Errorf("tarn: %q: section %q is independent, or not, and the others are the opposite: either all are or none", r.name(), s.Name)
 	}
+	if err := set.takeOver(s); err != nil {
+		return fmt.Errorf("tarn: %q: %w", r.name(), err)
+	}
 	p := r.newSection(s)
 	p.reflector.guard = r.fanout.guard
 	p.state = newSectionState(p)
@@ -76,28 +81,65 @@ func (r *Replica[T]) AddSection(s Section[T]) error {
 // RemoveSection removes a section with its objects, and returns when its source is no
 // longer read. Subscribers and sinks get a Delete of each object, marked Removed. The
 // other sections are not affected. A section of the same name can be added later.
+//
+// If the store does not delete the objects, RemoveSection fails. Then the source is no longer read,
+// and the objects stay until RemoveSection is called again, or until a section of the same keys,
+// which is added later, has been read.
 func (r *Replica[T]) RemoveSection(name string) error {
 	set := &r.sections
 	if err := r.change(nil); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(set.all, func(p *section[T]) bool { return p.name == name })
-	if i < 0 {
-		set.mu.Unlock()
+	p := set.beginRemoval(name)
+	set.mu.Unlock()
+	if p == nil {
 		return fmt.Errorf("tarn: %q has no section %q", r.name(), name)
 	}
-	p := set.all[i]
-	set.all = slices.Delete(slices.Clone(set.all), i, i+1)
-	p.removed = make(chan struct{})
-	set.removing = append(set.removing, p)
-	set.mu.Unlock()
-	defer set.finishRemoval(p)
+	deleted := false
+	defer func() { set.finishRemoval(p, deleted) }()
 	if p.stop != nil {
 		p.stop()
 	}
 	if err := r.fanout.removeSection(p.state); err != nil {
 		return fmt.Errorf("tarn: %q: %w", r.name(), err)
 	}
+	deleted = true
+	return nil
+}
+
+// beginRemoval takes a section that is to be removed, or whose removal is to be finished; nil if
+// there is none. mu is held.
+func (set *sectionSet[T]) beginRemoval(name string) (p *section[T]) {
+	named := func(p *section[T]) bool { return p.name == name }
+	if i := slices.IndexFunc(set.all, named); i >= 0 {
+		p = set.all[i]
+		set.all = slices.Delete(slices.Clone(set.all), i, i+1)
+	} else if i := slices.IndexFunc(set.undeleted, named); i >= 0 {
+		p = set.undeleted[i]
+		set.undeleted = slices.Delete(set.undeleted, i, i+1)
+	} else {
+		return nil
+	}
+	p.removed = make(chan struct{})
+	set.removing = append(set.removing, p)
+	return p
+}
+
+// takeOver lets a new section have the objects that the store did not delete: its first list says
+// which of them there are. It fails if there are objects that would not be in the list. mu is held.
+func (set *sectionSet[T]) takeOver(s Section[T]) error {
+	for _, p := range set.undeleted {
+		if !p.prefix.HasPrefix(s.Prefix) && (s.Prefix.HasPrefix(p.prefix) || p.name == s.Name) {
+			return fmt.Errorf("objects of the removed section %q (%q) could not be deleted: call RemoveSection again before section %q is added", p.name, p.prefix, s.Name)
+		}
+	}
+	set.undeleted = slices.DeleteFunc(set.undeleted, func(p *section[T]) bool {
+		theirs := p.prefix.HasPrefix(s.Prefix)
+		if theirs {
+			set.removed.count(p.reflector.Health())
+		}
+		return theirs
+	})
 	return nil
 }
 
@@ -138,12 +180,16 @@ func (set *sectionSet[T]) busy(adding *Section[T]) <-chan struct{} {
 }
 
 // finishRemoval keeps the counts of a section that has been removed, and lets another one
-// take its name and its keys.
-func (set *sectionSet[T]) finishRemoval(p *section[T]) {
+// take its name and its keys. A section whose objects were not deleted is kept, so that they can be.
+func (set *sectionSet[T]) finishRemoval(p *section[T], deleted bool) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	set.removing = slices.DeleteFunc(set.removing, func(x *section[T]) bool { return x == p })
-	set.removed.count(p.reflector.Health())
+	if deleted {
+		set.removed.count(p.reflector.Health())
+	} else {
+		set.undeleted = append(set.undeleted, p)
+	}
 	close(p.removed)
 }
 
@@ -158,7 +204,7 @@ func (set *sectionSet[T]) health() (each []Health, removed Health) {
 	}
 	removed = emptyCounts()
 	removed.count(set.removed)
-	for _, p := range set.removing {
+	for _, p := range slices.Concat(set.removing, set.undeleted) {
 		removed.count(p.reflector.Health())
 	}
 	return each, removed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -370,4 +371,75 @@ func sectionsModel(t *testing.T, random *rand.Rand) {
 	if h := c.Health(); len(h.Sections) != len(present) || !h.Synced || h.Err != nil {
 		t.Errorf("%d sections are present: %s", len(present), h)
 	}
+}
+
+// A store that refuses the deletes of a section keeps its objects. The removal can be made again
+// once the store works, and then subscribers and sinks are told as after any removal; or a section of
+// the same keys takes the objects over, and finds out which of them are gone.
+func TestRemovalThatTheStoreRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		north, south := newRemote("north/a"), newRemote("south/a", "south/b")
+		sink := newFakeSink(SinkPolicy[*entry]{Name: "disk"})
+		c := fleetOf(t, map[string]*remote{"north": north, "south": south}, Options[*entry]{Sinks: []Sink[*entry]{sink}})
+		seen := c.subscribe(SubscribeOptions{})
+		c.start()
+		settle()
+		full := errors.New("disk full")
+		refuse := func(err error) {
+			c.store.mu.Lock()
+			defer c.store.mu.Unlock()
+			c.store.refuse = func(changes []Change[*entry]) error {
+				if slices.ContainsFunc(changes, func(change Change[*entry]) bool { return change.Removed }) {
+					return err
+				}
+				return nil
+			}
+		}
+		counted := c.Health().Events + c.Health().Watches
+		remains := func(want int, when string) {
+			t.Helper()
+			settle()
+			if c.Len() != want || len(seen.state()) != want || len(sink.state()) != want {
+				t.Errorf("%s there are %d objects, the subscriber has %d, the sink %d; want %d", when, c.Len(), len(seen.state()), len(sink.state()), want)
+			}
+			if n := c.Health().Events + c.Health().Watches; n < counted {
+				t.Errorf("%s health counts %d, before it was %d", when, n, counted)
+			}
+		}
+		refuse(full)
+		for range 2 {
+			wantError(t, c.RemoveSection("south"), full, `the objects of the section "south"`)
+			remains(3, "after a refusal")
+		}
+		if len(c.Health().Sections) != 1 {
+			t.Errorf("the sections are %v", c.Health().Sections)
+		}
+		refuse(nil)
+		if err := c.RemoveSection("south"); err != nil {
+			t.Error(err)
+		}
+		remains(1, "after the removal")
+		wantText(t, c.RemoveSection("south"), `has no section "south"`)
+
+		if err := c.AddSection(clusterOf("south", south)); err != nil {
+			t.Fatal(err)
+		}
+		remains(3, "with the section again")
+		refuse(full)
+		wantError(t, c.RemoveSection("south"), full, `"south"`)
+		south.remove("south/b")
+		part := clusterOf("part", newRemote("south/a/x"))
+		part.Prefix = "south/a"
+		wantText(t, c.AddSection(part), `objects of the removed section "south" ("south/") could not be deleted`)
+		if err := c.AddSection(clusterOf("south", south)); err != nil {
+			t.Fatal(err)
+		}
+		remains(2, "with a section that has one object less")
+		refuse(nil)
+		if err := c.RemoveSection("south"); err != nil {
+			t.Error(err)
+		}
+		remains(1, "without the section")
+		_ = c.stop()
+	})
 }

@@ -74,19 +74,9 @@ const insufficientPrivilege = "42501"
 // tarn.ErrSinkEmpty asks for it. A copy that has not reached the position of the other one
 // must not write.
 func (s *Sink[T]) reclaim(ctx context.Context, b tarn.Batch[T]) error {
-	if err := s.db.migrate(ctx); err != nil {
-		return fmt.Errorf("postgres: %w", err)
-	}
-	var err error
-	if s.table, err = s.db.prepare(ctx, s.wanted); err != nil {
-		return err
-	}
-	if err := s.db.Claim(ctx, s.table.name); err != nil {
-		return err
-	}
-	kept, err := s.begin(ctx)
+	kept, err := s.claim(ctx)
 	if err != nil {
-		return fmt.Errorf("postgres: the position of %s cannot be read: %w", s.table.name, err)
+		return err
 	}
 	var held tarn.Positions
 	for _, p := range kept.Positions {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
@@ -20,6 +21,10 @@ type confirmation struct {
 	before   *string
 	answered bool
 	verdict  error
+
+	// now is the identity of the cluster, once it has answered. Commits read it while mu is held
+	// for the next question.
+	now atomic.Pointer[string]
 }
 
 // confirm asks the cluster who it is, once for all sections.
@@ -40,6 +45,7 @@ func (k *confirmation) confirm(ctx context.Context, l label) error {
 		}
 		k.before = &before
 	}
+	k.now.Store(&now) // before it is written: see recordAgain
 	other, remember := kube.OtherCluster(*k.before, now)
 	if remember != *k.before {
 		if err := l.set(ctx, remember, other); err != nil {
@@ -51,4 +57,22 @@ func (k *confirmation) confirm(ctx context.Context, l label) error {
 		k.verdict = fmt.Errorf("%w: the rows of %s are of the cluster %s, and this is %s", tarn.ErrOtherSource, l.table, *k.before, now)
 	}
 	return k.verdict
+}
+
+// recordAgain records the cluster in a row that was claimed again: it may be new, because
+// somebody dropped the one before, or of another feeder's cluster. A cluster that answers
+// meanwhile either is known here already, or is recorded by confirm after the claim.
+func (k *confirmation) recordAgain(ctx context.Context, l label) error {
+	now := k.now.Load()
+	if now == nil {
+		return nil
+	}
+	has, err := l.get(ctx)
+	if err != nil {
+		return err
+	}
+	if other, remember := kube.OtherCluster(has, *now); remember != has {
+		return l.set(ctx, remember, other)
+	}
+	return nil
 }

@@ -95,3 +95,60 @@ func TestOtherClusterRecordedWithoutAnAnswer(t *testing.T) {
 		t.Errorf("the rows are of %q: %v", now, err)
 	}
 }
+
+// Somebody drops everything while it is fed. The row that is made anew says which cluster it is
+// of, so that the next feeder notices that its own cluster is another one.
+func TestOtherClusterAfterTheRowWasMadeAnew(t *testing.T) {
+	for name, access := range map[string]func(*apiserver.Server, string) *rest.Config{"with a uid": withUID, "without": withoutUID} {
+		t.Run(name, func(t *testing.T) {
+			db := connect(t, database(t), Options{})
+			run := func(server *apiserver.Server, address string) (stop func()) {
+				return feed(t, server, func(ctx context.Context, _ *rest.Config, opts ...kube.Option) (*tarn.Replica[*corev1.Pod], error) {
+					return kube.Reflect[*corev1.Pod](ctx, access(server, address), opts...)
+				}, In[*corev1.Pod](db))
+			}
+			east, west := serverWith(t, 2), serverWith(t, 0)
+			for i := range 4 {
+				must(t, west.Put(pod(fmt.Sprint("west-", i), corev1.PodPending)))
+			}
+			stop := run(east, "http://east.invalid")
+			db.at(t, east, "pods")
+			before := db.query(t, "SELECT source FROM tarn_feeds")
+			schema := db.query(t, "SELECT current_schema")[0]
+			_, err := db.pool.Exec(t.Context(), "DROP SCHEMA "+schema+" CASCADE; CREATE SCHEMA "+schema)
+			must(t, err)
+			must(t, east.Put(pod("pod-2", corev1.PodPending)))
+			db.at(t, east, "pods")
+			stop()
+			db.wants(t, "SELECT name FROM pods ORDER BY name", "pod-0", "pod-1", "pod-2")
+			db.wants(t, "SELECT source FROM tarn_feeds", before...)
+
+			defer run(west, "http://west.invalid")()
+			eventually(t, "the rows are those of the other cluster", func() bool {
+				return fmt.Sprint(db.query(t, "SELECT name FROM pods ORDER BY name")) == "[west-0 west-1 west-2 west-3]"
+			})
+		})
+	}
+}
+
+// Another process takes over, with another cluster, and ends. This one compares everything when
+// it feeds again, whatever version the other one has come to.
+func TestClaimedFromTheFeederOfAnotherCluster(t *testing.T) {
+	address := database(t)
+	db, other := connect(t, address, Options{}), connect(t, address, Options{})
+	server := serverWith(t, 1)
+	end := feed(t, server, kube.Reflect[*corev1.Pod], In[*corev1.Pod](db))
+	defer end()
+	db.at(t, server, "pods")
+	_, err := db.pool.Exec(t.Context(), "UPDATE tarn_feeds SET owner = '', lease_until = 'epoch'")
+	must(t, err)
+	must(t, other.Claim(t.Context(), "pods"))
+	_, err = db.pool.Exec(t.Context(), `UPDATE tarn_feeds SET source = 'the uid of another cluster', batch = 'another',
+		positions = '[{"section": "", "epoch": "", "version": "999999", "complete": true}]'`)
+	must(t, err)
+	other.release("pods")
+	must(t, server.Put(pod("pod-1", corev1.PodPending)))
+	eventually(t, "it feeds again", func() bool { return len(db.query(t, "SELECT name FROM pods")) == 2 })
+	db.wants(t, "SELECT version FROM tarn_positions", server.Version())
+	db.wants(t, "SELECT source = 'the uid of another cluster' FROM tarn_feeds", "false")
+}

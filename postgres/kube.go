@@ -82,8 +82,7 @@ func NewObjectSink[T any](db *DB, of kube.Origin, opts ...Option) (*Sink[T], err
 	}
 	codec := &objects[T]{of: of, reader: reader, decoder: decoder, leftOut: s.applied}
 	sink := NewSink(db, TableName(resource), of.Selection(), codec)
-	confirmed := confirmation{of: of}
-	sink.confirm = confirmed.confirm
+	sink.source = &confirmation{of: of}
 	return sink, nil
 }
 

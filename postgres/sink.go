@@ -33,7 +33,8 @@ type Sink[T any] struct {
 	wanted table
 	// selection says which objects there are, and what of them.
 	selection string
-	confirm   func(ctx context.Context, s label) error
+	// source says which cluster the rows are of; nil if nobody asks.
+	source *confirmation
 
 	using bool
 	table table
@@ -78,23 +79,39 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 		return tarn.Kept{}, fmt.Errorf("postgres: this process has a sink for %s of cluster %s already; a resource can be written once", s.wanted.name, s.db.opts.Cluster)
 	}
 	s.using = true
+	kept, err := s.claim(ctx)
+	if err != nil {
+		return tarn.Kept{}, err
+	}
+	s.lost, s.held = false, nil
+	if s.source != nil {
+		l := label{s.db, s.table.name}
+		kept.Confirm = func(ctx context.Context) error { return s.source.confirm(ctx, l) }
+	}
+	return kept, nil
+}
+
+// claim makes the tables, makes this process their feeder, and reads the position.
+func (s *Sink[T]) claim(ctx context.Context) (tarn.Kept, error) {
 	if err := s.db.migrate(ctx); err != nil {
 		return tarn.Kept{}, fmt.Errorf("postgres: %w", err)
 	}
-	var err error
-	if s.table, err = s.db.prepare(ctx, s.wanted); err != nil {
+	made, err := s.db.prepare(ctx, s.wanted)
+	if err != nil {
 		return tarn.Kept{}, err
 	}
+	s.table = made
 	if err := s.db.Claim(ctx, s.table.name); err != nil {
 		return tarn.Kept{}, err
+	}
+	if s.source != nil {
+		if err := s.source.recordAgain(ctx, label{s.db, s.table.name}); err != nil {
+			return tarn.Kept{}, fmt.Errorf("postgres: the cluster of %s cannot be recorded: %w", s.table.name, err)
+		}
 	}
 	kept, err := s.begin(ctx)
 	if err != nil {
 		return tarn.Kept{}, fmt.Errorf("postgres: the position of %s cannot be read: %w", s.table.name, err)
-	}
-	s.lost, s.held = false, nil
-	if s.confirm != nil {
-		kept.Confirm = func(ctx context.Context) error { return s.confirm(ctx, label{s.db, s.table.name}) }
 	}
 	return kept, nil
 }

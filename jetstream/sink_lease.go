@@ -94,7 +94,7 @@ func (s *Sink[T]) claim(ctx context.Context) error {
 		refreshing, stop := context.WithCancel(context.Background())
 		s.stop = stop
 		s.running.Go(func() { s.keepLease(refreshing) })
-		if s.bucket.feederForgets() {
+		if !s.bucket.Events {
 			s.running.Go(func() { s.keepForgetting(refreshing) })
 		}
 	}

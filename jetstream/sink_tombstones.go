@@ -17,13 +17,13 @@ import (
 // Why not with the delete itself: the states of an object are to be read for as long as the
 // bucket remembers its delete.
 //
+// A bucket with one state of each object may have had a history before. The markers from then
+// do not expire, so the feeder replaces them too, until none is left.
+//
 // Why the bucket is read for it, and nothing is remembered: deletes of a day may be millions.
 
-// serverForgets says that the server may remove delete markers.
+// serverForgets says that the server may remove delete markers. In a stream of events they stay.
 func (b Bucket) serverForgets() bool { return !b.Events && b.History == 1 }
-
-// feederForgets says that the feeder has to.
-func (b Bucket) feederForgets() bool { return !b.Events && b.History > 1 }
 
 // purgedFor is how long the message is there that replaces an old marker and what is before
 // it. Nothing depends on it: nothing of its key is left when it expires.
@@ -41,12 +41,14 @@ func isPurge(h nats.Header) bool {
 const forgetEvery = 8
 
 // keepForgetting removes what the bucket has of objects that were deleted long ago, until ctx
-// ends. What fails is done the next time.
+// ends, or until the server removes all markers by itself. What fails is done the next time.
 func (s *Sink[T]) keepForgetting(ctx context.Context) {
 	tick := time.NewTicker(s.bucket.Tombstones / forgetEvery)
 	defer tick.Stop()
 	for {
-		s.forget(ctx)
+		if s.forget(ctx) && s.bucket.serverForgets() {
+			return
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -56,16 +58,17 @@ func (s *Sink[T]) keepForgetting(ctx context.Context) {
 }
 
 // forget replaces old delete markers. It waits for nobody: while the bucket is read, commits
-// are written, and the objects that they have are left alone.
-func (s *Sink[T]) forget(ctx context.Context) {
+// are written, and the objects that they have are left alone. It says whether no marker is left
+// that a feeder has to replace, except for those written since it began.
+func (s *Sink[T]) forget(ctx context.Context) (done bool) {
 	stream, err := s.js.Stream(ctx, s.bucket.stream())
 	if err != nil {
-		return
+		return false
 	}
 	info := stream.CachedInfo()
 	before := info.TimeStamp.Add(-s.bucket.Tombstones)
 	if !s.beginForgetting() {
-		return
+		return false
 	}
 	defer s.endForgetting()
 	var old []message
@@ -75,20 +78,27 @@ func (s *Sink[T]) forget(ctx context.Context) {
 		keys, old = keys[:0], old[:0]
 		return written
 	}
+	done = true
 	err = s.walk(ctx, true, func(key string, r record, pending uint64) bool {
 		name, ok := s.objectKey(key)
 		is := stateOf(name, r.header)
-		// One that the server removes soon is of an older version, or of a shorter history.
+		marker := ok && is.deleted && !is.foreign && !isPurge(r.header)
 		expires := r.header.Get(headerTTL) != ""
-		if ok && is.deleted && !is.foreign && !isPurge(r.header) && (expires || r.time.Before(before)) {
+		switch {
+		case !marker, expires && s.bucket.serverForgets():
+		case expires, r.time.Before(before):
+			// One that the server removes soon is of an older version, or of a shorter history.
 			keys, old = append(keys, name), append(old, s.purge(key, is))
+		default:
+			done = false
 		}
-		more := pending > 0 && r.sequence < info.State.LastSeq // else it was written since
-		return more && (len(old) < s.batchSize-1 || flush())
+		if len(old) >= s.batchSize-1 && !flush() {
+			done = false
+			return false
+		}
+		return pending > 0 && r.sequence < info.State.LastSeq // else it was written since
 	})
-	if err == nil && len(old) > 0 {
-		flush()
-	}
+	return err == nil && (len(old) == 0 || flush()) && done
 }
 
 // purge is the message that replaces all messages of an object.

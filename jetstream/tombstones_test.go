@@ -136,3 +136,43 @@ func TestReadersOfForgottenDeletes(t *testing.T) {
 	third := follow(t, newSource(t, server.connect(), b))
 	eventually(t, "a third copy has everything", same(third), func() string { return third.Health().String() })
 }
+
+// A bucket had a history, and is fed with one state of each object now. The markers of deletes
+// that it had, which do not expire, are forgotten too, and not those that expire by themselves.
+// Objects that were made again stay.
+func TestMarkersOfAHistoryThatEnded(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	b := Bucket{Name: "b", History: 5, Tombstones: time.Minute}
+	s := opened(t, server.connect(), b)
+	commit(t, s, to("4", change(tarn.Add, "a", "1", "x"), change(tarn.Add, "b", "2", "x"), change(tarn.Add, "c", "3", "x"), change(tarn.Add, "d", "4", "x")))
+	commit(t, s, to("6", change(tarn.Delete, "a", "5", "x"), change(tarn.Delete, "b", "6", "x")))
+	commit(t, s, to("7", change(tarn.Add, "b", "7", "again")))
+	s.Close()
+	b.History = 1
+	s = opened(t, server.connect(), b)
+	commit(t, s, to("8", change(tarn.Delete, "c", "8", "x")))
+	s.Close()
+	reader := follow(t, newSource(t, server.connect(), b))
+	eventually(t, "the copy has the objects", func() bool { return len(contents(reader)) == 2 }, func() string { return reader.Health().String() })
+	lists := reader.Health().Lists
+
+	b.Tombstones = time.Second
+	s = opened(t, server.connect(), b)
+	defer s.Close()
+	eventually(t, "the delete is forgotten", func() bool { return !remembers(t, s, "a") }, func() string { return fmt.Sprint(messagesOf(t, s, "a")) })
+	if !remembers(t, s, "c") {
+		t.Error("a marker that expires by itself was replaced")
+	}
+	if got := heldKeys(t, s); !slices.Equal(got, []string{"b@7", "d@4"}) {
+		t.Errorf("the bucket has %v", got)
+	}
+	commit(t, s, to("9", change(tarn.Add, "a", "9", "again")))
+	if got := heldKeys(t, s); !slices.Equal(got, []string{"a@9", "b@7", "d@4"}) {
+		t.Errorf("the bucket has %v", got)
+	}
+	eventually(t, "the copy follows", func() bool { return len(contents(reader)) == 3 }, func() string { return reader.Health().String() })
+	if now := reader.Health().Lists; !maps.Equal(now, lists) {
+		t.Errorf("the copy listed: %v, before %v", now, lists)
+	}
+}

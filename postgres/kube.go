@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/jackc/pgx/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -154,8 +155,12 @@ type label struct {
 	table string
 }
 
+// get returns none if somebody has dropped the row. The next commit makes it again, with the cluster.
 func (l label) get(ctx context.Context) (uid string, err error) {
 	err = l.db.pool.QueryRow(ctx, `SELECT source FROM tarn_feeds WHERE cluster = $1 AND resource = $2`, l.db.opts.Cluster, l.table).Scan(&uid)
+	if errors.Is(err, pgx.ErrNoRows) || isMissing(err) {
+		return "", nil
+	}
 	return uid, err
 }
 
@@ -163,5 +168,8 @@ func (l label) get(ctx context.Context) (uid string, err error) {
 func (l label) set(ctx context.Context, identity string, other bool) error {
 	_, err := l.db.pool.Exec(ctx, `UPDATE tarn_feeds SET source = $4, positions = CASE WHEN $5 THEN NULL ELSE positions END
 		WHERE cluster = $1 AND resource = $2 AND owner = $3`, l.db.opts.Cluster, l.table, l.db.token, identity, other)
+	if isMissing(err) {
+		return nil // as in get
+	}
 	return err
 }

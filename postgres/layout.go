@@ -81,7 +81,7 @@ func arrange(ctx context.Context, tx pgx.Tx, wanted table, create func(table) []
 	case len(actual) == 0: // it is new, or somebody has dropped it
 		return wanted, true, build(ctx, tx, wanted, create(wanted))
 	case !known:
-		return table{}, false, fmt.Errorf("there is a table %s that Tarn has not made; rename it, or name another schema by search_path in the address", wanted.name)
+		return table{}, false, fmt.Errorf("there is a table %s that Tarn has not made, or whose row in tarn_tables somebody deleted; rename it, drop it if it was Tarn's, or name another schema by search_path in the address", wanted.name)
 	}
 	changed := differences(recorded, actual)
 	hindrances, err := hindrancesOf(ctx, tx, wanted)

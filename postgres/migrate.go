@@ -3,15 +3,17 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // migrations make the tables that Tarn keeps for itself, one step after the other. The
-// number of steps taken is in tarn_schema. A step is never changed once it was released.
+// number of steps taken is in tarn_schema. A step is never changed once it was released. It can
+// be taken again: that makes what somebody has dropped, and leaves everything else as it is.
 var migrations = []string{
 	// 1: what is fed by which feeder, how far it has come, and what is not in the tables.
-	`CREATE TABLE tarn_feeds (
+	`CREATE TABLE IF NOT EXISTS tarn_feeds (
 		cluster     text NOT NULL,
 		resource    text NOT NULL,
 		owner       text NOT NULL DEFAULT '',
@@ -25,14 +27,14 @@ var migrations = []string{
 		heard       timestamptz,
 		committed   timestamptz,
 		PRIMARY KEY (cluster, resource));
-	CREATE VIEW tarn_positions AS
+	CREATE OR REPLACE VIEW tarn_positions AS
 		SELECT f.cluster, f.resource, p ->> 'section' AS section, p ->> 'epoch' AS epoch, p ->> 'version' AS version,
 			(p ->> 'complete')::boolean AS complete, f.heard, f.committed
 		FROM tarn_feeds f, jsonb_array_elements(f.positions) p;
-	CREATE TABLE tarn_tables (
+	CREATE TABLE IF NOT EXISTS tarn_tables (
 		name    text PRIMARY KEY,
 		columns jsonb NOT NULL);
-	CREATE TABLE tarn_gaps (
+	CREATE TABLE IF NOT EXISTS tarn_gaps (
 		id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 		cluster      text NOT NULL,
 		resource     text NOT NULL,
@@ -43,7 +45,7 @@ var migrations = []string{
 		cause        text NOT NULL,
 		noted        timestamptz NOT NULL DEFAULT clock_timestamp(),
 		UNIQUE (cluster, resource, section, epoch, from_version, to_version, cause));
-	CREATE TABLE tarn_tombstones (
+	CREATE TABLE IF NOT EXISTS tarn_tombstones (
 		cluster          text NOT NULL,
 		resource         text NOT NULL,
 		key              text NOT NULL,
@@ -53,8 +55,8 @@ var migrations = []string{
 		inferred         boolean NOT NULL,
 		deleted_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
 		PRIMARY KEY (cluster, resource, key));
-	CREATE INDEX tarn_tombstones_deleted_at ON tarn_tombstones (deleted_at);
-	CREATE TABLE tarn_quarantine (
+	CREATE INDEX IF NOT EXISTS tarn_tombstones_deleted_at ON tarn_tombstones (deleted_at);
+	CREATE TABLE IF NOT EXISTS tarn_quarantine (
 		cluster          text NOT NULL,
 		resource         text NOT NULL,
 		key              text NOT NULL,
@@ -63,10 +65,13 @@ var migrations = []string{
 		since            timestamptz NOT NULL DEFAULT clock_timestamp(),
 		PRIMARY KEY (cluster, resource, key));`,
 	// 2: from when on a history is complete.
-	`ALTER TABLE tarn_feeds ADD COLUMN history_since timestamptz;
-	CREATE VIEW tarn_histories AS
+	`ALTER TABLE tarn_feeds ADD COLUMN IF NOT EXISTS history_since timestamptz;
+	CREATE OR REPLACE VIEW tarn_histories AS
 		SELECT cluster, resource, history_since AS since FROM tarn_feeds WHERE history;`,
 }
+
+// ownRelations are the tables and views that the migrations make.
+var ownRelations = []string{"tarn_feeds", "tarn_positions", "tarn_tables", "tarn_gaps", "tarn_tombstones", "tarn_quarantine", "tarn_histories"}
 
 // layoutLock serialises changes of tables between processes. It is held by transactions,
 // never by sessions.
@@ -113,17 +118,88 @@ func (db *DB) migrateTo(ctx context.Context, steps []string) error {
 		if version > len(steps) {
 			return fmt.Errorf("%w: the tables are of version %d, and this program knows %d: a newer tarn has written them; use that one, or another schema by search_path in the address", ErrUnusable, version, len(steps))
 		}
-		for i, step := range steps[version:] {
-			if _, err := tx.Exec(ctx, step); err != nil {
-				return fmt.Errorf("step %d of the tables failed: %w", version+i+1, err)
-			}
+		missing, err := missingOf(ctx, tx)
+		if err != nil {
+			return err
 		}
-		if version == len(steps) {
+		if version == len(steps) && len(missing) == 0 {
 			return nil
 		}
-		_, err := tx.Exec(ctx, `UPDATE tarn_schema SET version = $1`, len(steps))
+		taken := version
+		if len(missing) > 0 {
+			taken = 0
+		}
+		for i, step := range steps[taken:] {
+			if _, err := tx.Exec(ctx, step); err != nil {
+				return fmt.Errorf("step %d of the tables failed: %w", taken+i+1, err)
+			}
+		}
+		if err := compensate(ctx, tx, missing); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE tarn_schema SET version = $1`, len(steps))
 		return err
 	})
+}
+
+// missingOf returns those of Tarn's own tables and views that are not there, because the database
+// is new, or somebody has dropped them.
+func missingOf(ctx context.Context, tx pgx.Tx) ([]string, error) {
+	rows, err := tx.Query(ctx, `SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL`, ownRelations)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// gapsDropped is the cause of a gap before which gaps are not known.
+const gapsDropped = "gaps dropped"
+
+// compensate makes good for what was in tables that had to be made again. In a new database
+// nothing is fed, and it does nothing.
+//
+//   - tarn_gaps: there may have been gaps anywhere, so one says that nothing is known.
+//   - tarn_quarantine: nobody knows which objects the tables lack, so all are compared.
+//   - tarn_tables: the tables that a sink has opened are Tarn's. They are taken as they are.
+//   - tarn_feeds: a feed without a row is compared as a whole, and a history begins again.
+//   - tarn_tombstones: nothing depends on them.
+func compensate(ctx context.Context, tx pgx.Tx, missing []string) error {
+	lacks := func(name string) bool { return slices.Contains(missing, name) }
+	if lacks("tarn_gaps") {
+		// Somebody may have edited the positions: those that cannot be read are left out.
+		if _, err := tx.Exec(ctx, `INSERT INTO tarn_gaps (cluster, resource, section, epoch, from_version, to_version, cause)
+			SELECT f.cluster, f.resource, coalesce(p ->> 'section', ''), coalesce(p ->> 'epoch', ''), '', p ->> 'version', $1
+			FROM tarn_feeds f, jsonb_array_elements(CASE jsonb_typeof(f.positions) WHEN 'array' THEN f.positions END) p
+			WHERE p ->> 'version' <> '' ON CONFLICT DO NOTHING`, gapsDropped); err != nil {
+			return err
+		}
+	}
+	if lacks("tarn_quarantine") {
+		if _, err := tx.Exec(ctx, `UPDATE tarn_feeds SET positions = NULL, batch = ''`); err != nil {
+			return err
+		}
+	}
+	if !lacks("tarn_tables") {
+		return nil
+	}
+	rows, err := tx.Query(ctx, `SELECT DISTINCT resource || suffix FROM tarn_feeds, unnest($1::text[]) suffix WHERE selection <> ''`, []string{"", historySuffix})
+	if err != nil {
+		return err
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		columns, err := columnsOf(ctx, tx, name)
+		if err == nil && len(columns) > 0 {
+			err = record(ctx, tx, table{name: name, columns: columns})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // layoutChange runs a transaction that may change tables. Only one does so at a time.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // prepare makes the table of a resource, and its history if wanted, or brings them to the
@@ -91,16 +92,22 @@ func arrange(ctx context.Context, tx pgx.Tx, wanted table, create func(table) []
 	if changed = append(changed, hindrances...); len(changed) > 0 {
 		return table{}, false, fmt.Errorf("the table %s was changed by hand: %s; undo the change, or drop the table, and it is filled again", wanted.name, strings.Join(changed, ", "))
 	}
-	statements := wanted.alterations(recorded)
+	statements, retyped := wanted.alterations(recorded)
 	have := merged(wanted, recorded)
-	if len(statements) == 0 {
+	if len(statements) == 0 && len(retyped) == 0 {
 		return have, false, nil
+	}
+	for _, c := range retyped {
+		if err := makeText(ctx, tx, wanted, c); err != nil {
+			return table{}, false, err
+		}
 	}
 	return have, true, build(ctx, tx, have, statements)
 }
 
-// alterations are the statements that add to a table what it does not have.
-func (t table) alterations(recorded []column) (all []string) {
+// alterations are the statements that add to a table what it does not have, and the columns that
+// become text, as they were recorded.
+func (t table) alterations(recorded []column) (all []string, retyped []column) {
 	for _, c := range t.columns {
 		i := slices.IndexFunc(recorded, c.sameName)
 		switch {
@@ -110,10 +117,61 @@ func (t table) alterations(recorded []column) (all []string) {
 				all = append(all, t.createIndex("("+quote(c.Name)+")"))
 			}
 		case recorded[i].Type != c.Type && recorded[i].Type != text:
-			all = append(all, fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE text", t.quoted(), quote(c.Name)))
+			retyped = append(retyped, recorded[i])
 		}
 	}
-	return all
+	return all, retyped
+}
+
+// makeText makes a column text. Postgres refuses that while a view, a policy or the like uses the
+// column, which then is named.
+func makeText(ctx context.Context, tx pgx.Tx, t table, c column) error {
+	trial, err := tx.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err = trial.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE text", t.quoted(), quote(c.Name))); err == nil {
+		return trial.Commit(ctx)
+	}
+	err = fmt.Errorf("the column %s of %s was %s and has to become text, because the resource has values of another type there now: %w", c.Name, t.name, c.Type, err)
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || refused.Code != notSupported && !isMissing(refused) {
+		return err
+	}
+	if failed := trial.Rollback(ctx); failed != nil {
+		return errors.Join(err, failed)
+	}
+	users, failed := usersOf(ctx, tx, t, c)
+	if failed != nil || len(users) == 0 {
+		return errors.Join(err, failed)
+	}
+	return fmt.Errorf("%w; drop the %s, and make it again when the column is text: the feeder tries again by itself", err, strings.Join(users, ", the "))
+}
+
+// notSupported is the answer to an alteration of a column that a view uses.
+const notSupported = "0A000"
+
+// usersOf names what somebody has made that uses a column: views, also those of views, and what
+// else Postgres does not adapt to another type.
+func usersOf(ctx context.Context, tx pgx.Tx, t table, c column) ([]string, error) {
+	rows, err := tx.Query(ctx, `
+		WITH RECURSIVE uses AS (
+			SELECT d.classid, d.objid FROM pg_depend d, pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attname = $2
+				AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum),
+		views (id) AS (
+			SELECT r.ev_class FROM uses u, pg_rewrite r WHERE u.classid = 'pg_rewrite'::regclass AND r.oid = u.objid
+			UNION SELECT r.ev_class FROM views v, pg_depend d, pg_rewrite r WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = v.id
+				AND d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid)
+		SELECT CASE c.relkind WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view ' ELSE 'rule of ' END || id::regclass
+			FROM views, pg_class c WHERE c.oid = id
+		UNION SELECT pg_describe_object(classid, objid, 0) FROM uses LEFT JOIN pg_index i ON classid = 'pg_class'::regclass AND indexrelid = objid
+			WHERE classid NOT IN ('pg_rewrite'::regclass, 'pg_statistic_ext'::regclass)
+				AND (classid <> 'pg_class'::regclass OR indpred IS NOT NULL OR indexprs IS NOT NULL)
+		ORDER BY 1`, quote(t.name), c.Name)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // merged is a table with the columns that are wanted, in their order, and those that it had.

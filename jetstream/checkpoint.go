@@ -32,9 +32,11 @@ type Checkpoint struct {
 	Session  string `json:"session"`
 	Lease    string `json:"lease"`
 	Released bool   `json:"released,omitempty"`
-	// Of and Source say what the bucket is a copy of, as far as the feeder knows; see [Bucket].
-	Of     string `json:"of,omitempty"`
-	Source string `json:"source,omitempty"`
+	// Resource, Of and Source say what the bucket is a copy of, as far as the feeder knows; see
+	// [Bucket].
+	Resource string `json:"resource,omitempty"`
+	Of       string `json:"of,omitempty"`
+	Source   string `json:"source,omitempty"`
 	// Positions are those of the sections of the copy.
 	Positions []CheckpointPosition `json:"positions"`
 	// Incomplete says that a commit is larger than one atomic batch, and was not written to

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,10 @@ import (
 // ErrFed says that another feeder writes the bucket. The sink is tried again, and takes over
 // when the other one has stopped, or its lease has ended.
 var ErrFed = errors.New("another feeder writes it")
+
+// ErrOtherResource says that a bucket was written for another resource than [Bucket].Resource. The
+// sink leaves it alone: give one of the two another name, or delete the bucket.
+var ErrOtherResource = errors.New("it is the bucket of another resource")
 
 // handover is how long a feeder that stood by waits after the other one has stopped: by then
 // its own copy has everything that the other one wrote.
@@ -45,6 +50,9 @@ func (s *Sink[T]) tryAcquire(ctx context.Context) error {
 	at, err := s.checkpoint(ctx)
 	if err != nil {
 		return err
+	}
+	if mine := s.bucket.Resource; mine != "" && at.Resource != "" && at.Resource != mine {
+		return fmt.Errorf("%w: it has %s, and this feeder writes %s; give one of them another name, or delete the bucket", ErrOtherResource, at.Resource, mine)
 	}
 	if at.Format != 0 && at.Session != s.session {
 		ends := at.ends(at.time)
@@ -213,6 +221,7 @@ func (s *Sink[T]) writeAs(ctx context.Context, id string, messages []message, ne
 func (s *Sink[T]) stamp(next Checkpoint, before uint64) (message, Checkpoint, error) {
 	next.Format, next.Serial = checkpointFormat, before+1
 	next.Feeder, next.Session, next.Lease = s.bucket.Feeder, s.session, s.bucket.Lease.String()
+	next.Resource = cmp.Or(s.bucket.Resource, next.Resource)
 	data, err := next.encode()
 	return message{s.bucket.prefix() + checkpointKey, header{{headerRollup, "sub"}}, data}, next, err
 }

@@ -51,6 +51,10 @@ type Bucket struct {
 	// Lease is how long after its last message a feeder still counts as alive, 30 seconds
 	// if it is 0. The feeder renews it three times as often.
 	Lease time.Duration
+	// Resource names what is kept, such as gears.example.org. A bucket that was written for another
+	// resource is left alone ([ErrOtherResource]): names of two may make the same Name. If it is
+	// empty, nothing is checked.
+	Resource string
 	// Of describes what the copy has, such as which namespaces and fields. A bucket with
 	// another description is compared with the copy, and not continued. Source, if it is
 	// set, returns what identifies the source, such as the uid of a cluster. What begins with

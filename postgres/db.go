@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,8 +90,8 @@ type DB struct {
 	migrated bool
 	// session is known when it is migrated.
 	session session
-	// open are the resources that have a sink in this process.
-	open map[string]bool
+	// open are the tables that have a sink in this process.
+	open []table
 }
 
 // Connect returns the database of an address such as postgres://user@host/database. It
@@ -135,7 +136,7 @@ func Connect(address string, opts Options) (*DB, error) {
 		host = "unknown host"
 	}
 	db := &DB{
-		pool: pool, opts: opts.withDefaults(), open: map[string]bool{},
+		pool: pool, opts: opts.withDefaults(),
 		token: rand.Text(), holder: fmt.Sprintf("%s (process %d)", host, os.Getpid()),
 	}
 	db.leases = newLeases(beating, db.token, db.opts.Lease)
@@ -151,22 +152,24 @@ func (db *DB) Close() {
 	closing.Wait()
 }
 
-// use records that a resource has a sink in this process; it returns false if the
-// resource has one already.
-func (db *DB) use(resource string) bool {
+// use records that a table has a sink in this process; it returns false if the table has one
+// already. Of two resources with the same name of a table, [DB.prepare] refuses one.
+func (db *DB) use(t table) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.open[resource] {
+	if slices.ContainsFunc(db.open, func(o table) bool {
+		return o.name == t.name && (o.of == t.of || o.of == "" || t.of == "")
+	}) {
 		return false
 	}
-	db.open[resource] = true
+	db.open = append(db.open, t)
 	return true
 }
 
-func (db *DB) unuse(resource string) {
+func (db *DB) unuse(t table) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	delete(db.open, resource)
+	db.open = slices.DeleteFunc(db.open, func(o table) bool { return o.name == t.name && o.of == t.of })
 }
 
 // unreadable is why an address cannot be used. The driver's own error repeats the address,

@@ -210,7 +210,7 @@ func TestRowsHiddenFromTheFeeder(t *testing.T) {
 	_, err := owner.pool.Exec(t.Context(), "ALTER TABLE things DISABLE ROW LEVEL SECURITY")
 	must(t, err)
 	own := NewSink(guest, "things", "all", plain{})
-	guest.unuse("things")
+	guest.unuse(table{name: "things"})
 	must(t, open(t.Context(), own))
 	defer own.Close()
 	must(t, own.Commit(t.Context(), batch("2", thing("a", "2", ""))))

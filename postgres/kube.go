@@ -83,6 +83,7 @@ func NewObjectSink[T any](db *DB, of kube.Origin, opts ...Option) (*Sink[T], err
 	}
 	codec := &objects[T]{of: of, reader: reader, decoder: decoder, leftOut: s.applied}
 	sink := NewSink(db, TableName(resource), of.Selection(), codec)
+	sink.wanted.of = resource.String()
 	sink.source = &confirmation{of: of}
 	return sink, nil
 }

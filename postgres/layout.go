@@ -70,7 +70,7 @@ func refill(ctx context.Context, tx pgx.Tx, t table) error {
 
 // arrange makes one table as wanted, and says whether anything had to be made.
 func arrange(ctx context.Context, tx pgx.Tx, wanted table, create func(table) []string) (table, bool, error) {
-	recorded, known, err := recordOf(ctx, tx, wanted.name)
+	recorded, of, known, err := recordOf(ctx, tx, wanted.name)
 	if err != nil {
 		return table{}, false, err
 	}
@@ -83,6 +83,15 @@ func arrange(ctx context.Context, tx pgx.Tx, wanted table, create func(table) []
 		return wanted, true, build(ctx, tx, wanted, create(wanted))
 	case !known:
 		return table{}, false, fmt.Errorf("there is a table %s that Tarn has not made, or whose row in tarn_tables somebody deleted; rename it, drop it if it was Tarn's, or name another schema by search_path in the address", wanted.name)
+	}
+	switch {
+	case wanted.of == "" || wanted.of == of:
+	case of == "": // it was recorded by an older version
+		if _, err := tx.Exec(ctx, `UPDATE tarn_tables SET resource = $2 WHERE name = $1`, wanted.name, wanted.of); err != nil {
+			return table{}, false, err
+		}
+	default:
+		return table{}, false, otherResource(wanted, of)
 	}
 	changed := differences(recorded, actual)
 	hindrances, err := hindrancesOf(ctx, tx, wanted)
@@ -176,7 +185,7 @@ func usersOf(ctx context.Context, tx pgx.Tx, t table, c column) ([]string, error
 
 // merged is a table with the columns that are wanted, in their order, and those that it had.
 func merged(wanted table, recorded []column) table {
-	have := table{name: wanted.name, columns: slices.Clone(wanted.columns)}
+	have := table{name: wanted.name, of: wanted.of, columns: slices.Clone(wanted.columns)}
 	for i, c := range have.columns {
 		if at := slices.IndexFunc(recorded, c.sameName); at >= 0 && recorded[at].Type != c.Type {
 			have.columns[i].Type = text
@@ -211,17 +220,25 @@ func differences(recorded, actual []column) (all []string) {
 	return all
 }
 
+// ErrOtherResource says that a table has another resource, whose name makes the same name of a
+// table. A sink leaves such a table alone.
+var ErrOtherResource = errors.New("it is the table of another resource")
+
+func otherResource(t table, has string) error {
+	return fmt.Errorf("%w: %s has %s, and %s has a table of the same name; feed one of them into another schema, by search_path in the address, or drop the table", ErrOtherResource, t.name, has, t.of)
+}
+
 // recordOf returns what was recorded of a table when it was made.
-func recordOf(ctx context.Context, tx pgx.Tx, name string) (columns []column, known bool, err error) {
+func recordOf(ctx context.Context, tx pgx.Tx, name string) (columns []column, of string, known bool, err error) {
 	var raw []byte
-	err = tx.QueryRow(ctx, `SELECT columns FROM tarn_tables WHERE name = $1`, name).Scan(&raw)
+	err = tx.QueryRow(ctx, `SELECT columns, resource FROM tarn_tables WHERE name = $1`, name).Scan(&raw, &of)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, false, nil
+		return nil, "", false, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, "", false, err
 	}
-	return columns, true, json.Unmarshal(raw, &columns)
+	return columns, of, true, json.Unmarshal(raw, &columns)
 }
 
 func record(ctx context.Context, tx pgx.Tx, t table) error {
@@ -229,7 +246,8 @@ func record(ctx context.Context, tx pgx.Tx, t table) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO tarn_tables (name, columns) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET columns = excluded.columns`, t.name, string(raw))
+	_, err = tx.Exec(ctx, `INSERT INTO tarn_tables (name, columns, resource) VALUES ($1, $2, $3)
+		ON CONFLICT (name) DO UPDATE SET columns = excluded.columns, resource = excluded.resource`, t.name, string(raw), t.of)
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // OwnedError says that another process feeds a resource. Open succeeds once that process
@@ -64,6 +65,39 @@ func (db *DB) Claim(ctx context.Context, tables ...string) error {
 	}
 	db.leases.start()
 	return nil
+}
+
+// ClaimResources is [DB.Claim] for Kubernetes resources. A resource whose table has another one,
+// because both have the same [TableName], is left out, and its sink says so when it is opened. If
+// none is left, it fails with [ErrOtherResource].
+func (db *DB) ClaimResources(ctx context.Context, resources ...schema.GroupResource) error {
+	if err := db.migrate(ctx); err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	var tables []string
+	var others []error
+	err := db.transaction(ctx, func(tx pgx.Tx) error {
+		for _, r := range resources {
+			t := table{name: TableName(r), of: r.String()}
+			_, of, _, err := recordOf(ctx, tx, t.name)
+			if err != nil {
+				return err
+			}
+			if of != "" && of != t.of {
+				others = append(others, otherResource(t, of))
+				continue
+			}
+			tables = append(tables, t.name)
+		}
+		return nil
+	})
+	if err == nil && len(tables) == 0 && len(others) > 0 {
+		err = others[0]
+	}
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	return db.Claim(ctx, tables...)
 }
 
 const lockNotAvailable = "55P03"

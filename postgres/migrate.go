@@ -68,6 +68,8 @@ var migrations = []string{
 	`ALTER TABLE tarn_feeds ADD COLUMN IF NOT EXISTS history_since timestamptz;
 	CREATE OR REPLACE VIEW tarn_histories AS
 		SELECT cluster, resource, history_since AS since FROM tarn_feeds WHERE history;`,
+	// 3: which resource a table is of. Names of two may make the same name of a table.
+	`ALTER TABLE tarn_tables ADD COLUMN IF NOT EXISTS resource text NOT NULL DEFAULT '';`,
 }
 
 // ownRelations are the tables and views that the migrations make.

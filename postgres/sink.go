@@ -75,7 +75,7 @@ const waitingSize = 8 << 10
 // Open creates the tables, claims the resource and reads its position. It fails with an
 // [OwnedError] while another process feeds the resource.
 func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
-	if !s.using && !s.db.use(s.wanted.name) {
+	if !s.using && !s.db.use(s.wanted) {
 		return tarn.Kept{}, fmt.Errorf("postgres: this process has a sink for %s of cluster %s already; a resource can be written once", s.wanted.name, s.db.opts.Cluster)
 	}
 	s.using = true
@@ -258,7 +258,7 @@ func (s *Sink[T]) Close() {
 	if !s.lost && s.table.name != "" {
 		s.db.release(s.table.name)
 	}
-	s.db.unuse(s.wanted.name)
+	s.db.unuse(s.wanted)
 }
 
 // position is a [tarn.Position] in the row of a feed.

@@ -23,7 +23,9 @@ type column struct {
 
 // table is a table that Tarn makes, with its columns in order.
 type table struct {
-	name    string
+	name string
+	// of is what it has, such as gears.example.org; empty if that is not known.
+	of      string
 	columns []column
 }
 
@@ -108,7 +110,11 @@ func (t table) own() []column { return t.columns[len(identity) : len(t.columns)-
 
 // history is the table with every state of another one.
 func (t table) history() table {
-	return table{name: t.name + historySuffix, columns: slices.Concat(identity, occurrence, t.own(), content)}
+	h := table{name: t.name + historySuffix, columns: slices.Concat(identity, occurrence, t.own(), content)}
+	if t.of != "" {
+		h.of = "the history of " + t.of
+	}
+	return h
 }
 
 // staged is the temporary table through which changes of another one go. Its name has a

@@ -152,23 +152,32 @@ func (e *natsEngine) name() string { return "jetstream" }
 func (e *natsEngine) place() string { return e.address }
 
 // claim gets the lease of all buckets, or of none: two processes that each had some would
-// wait for each other for ever. It first gives up the leases of an earlier claim whose mirror
+// wait for each other for ever. A bucket of another resource, whose name makes the same one, is
+// left alone, and its sink says so when it is opened. claim first gives up the leases of an earlier claim whose mirror
 // was not started or has ended: otherwise this process would wait for itself.
 func (e *natsEngine) claim(ctx context.Context, resources []mirror.Resource) error {
 	e.release()
+	var others []error
 	for _, r := range resources {
 		bucket := e.bucket
+		bucket.Resource = r.GVR.GroupResource().String()
 		bucket.Name += columns.TableName(r.GVR.GroupResource())
 		sink, err := jetstream.New(e.js, bucket, jetstream.Objects[mirror.Object]())
 		if err != nil {
 			return usagef("--to: %v", err)
 		}
-		if err := sink.Claim(ctx); err != nil {
+		if err := sink.Claim(ctx); errors.Is(err, jetstream.ErrOtherResource) {
+			others = append(others, err)
+		} else if err != nil {
 			sink.Close()
 			e.release()
 			return e.explain(err)
 		}
 		e.claimed[r.GVR.GroupResource()] = sink
+	}
+	if len(others) > 0 && len(others) == len(resources) {
+		e.release()
+		return e.explain(others[0])
 	}
 	return nil
 }
@@ -180,6 +189,8 @@ func (e *natsEngine) explain(err error) error {
 	switch {
 	case errors.Is(err, jetstream.ErrFed):
 		return errNotYet{err}
+	case errors.Is(err, jetstream.ErrOtherResource):
+		return fmt.Errorf("--to %s: %w; with another --cluster-name the bucket has another name", e.address, err)
 	case !nc.IsConnected() && isRefusal(last) && e.known.Load():
 		return errNotYet{fmt.Errorf("%s refuses this process, which it took before: %w", e.address, last)}
 	case nc.IsClosed(), !nc.IsConnected() && isRefusal(last):

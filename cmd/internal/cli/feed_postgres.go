@@ -11,6 +11,7 @@ import (
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/kube/columns"
 	"github.com/tarnproject/tarn/postgres"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // postgresEngine feeds a PostgreSQL database.
@@ -37,11 +38,11 @@ func (e *postgresEngine) name() string { return "postgres" }
 func (e *postgresEngine) place() string { return e.address }
 
 func (e *postgresEngine) claim(ctx context.Context, resources []mirror.Resource) error {
-	tables := make([]string, len(resources))
+	all := make([]schema.GroupResource, len(resources))
 	for i, r := range resources {
-		tables[i] = postgres.TableName(r.GVR.GroupResource())
+		all[i] = r.GVR.GroupResource()
 	}
-	err := e.db.Claim(ctx, tables...)
+	err := e.db.ClaimResources(ctx, all...)
 	if _, owned := errors.AsType[*postgres.OwnedError](err); owned {
 		return errNotYet{err}
 	}
@@ -49,7 +50,7 @@ func (e *postgresEngine) claim(ctx context.Context, resources []mirror.Resource)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, postgres.ErrUnusable):
+	case errors.Is(err, postgres.ErrUnusable), errors.Is(err, postgres.ErrOtherResource):
 		return fmt.Errorf("--to %s: %w", e.address, err)
 	case answered && comesBack(answer.Code):
 		return errNotYet{fmt.Errorf("%s cannot be fed yet: %s (%s)", e.address, answer.Message, answer.Code)}

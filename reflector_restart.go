@@ -108,14 +108,15 @@ func (s *section[T]) share(err error) error {
 // startFrom begins with the kept content of a section.
 func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string, err error) {
 	r.loaded, r.startedEmpty = true, len(kept.Positions) == 0
+	// Also if the content could not be loaded: what is written next is of this source.
+	if r.restart.confirm = kept.Confirm; kept.ConfirmSection != nil {
+		r.restart.confirm = func(ctx context.Context) error { return kept.ConfirmSection(ctx, section) }
+	}
 	if err = r.rejectSome(ctx, err); err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
 		}
 		return
-	}
-	if r.restart.confirm = kept.Confirm; kept.ConfirmSection != nil {
-		r.restart.confirm = func(ctx context.Context) error { return kept.ConfirmSection(ctx, section) }
 	}
 	at, known := kept.of(section)
 	if !known {

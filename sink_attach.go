@@ -81,7 +81,7 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []*sect
 	defer h.restored(false) // where nothing could be loaded
 	if !Taken(err) {
 		s.distrust(kept.positions())
-		return Kept{}, err
+		return kept.empty(), err
 	}
 	s.follow(kept.positions(), false)
 	if dropErr := h.begin(kept, sections, true); dropErr != nil {
@@ -187,7 +187,7 @@ func (s *sinkRunner[T]) open(ctx context.Context) error {
 	defer s.release()
 	kept, err := s.sink.Open(ctx, s.flushNow)
 	if errors.Is(err, ErrSinkEmpty) {
-		kept, err = Kept{}, nil
+		kept, err = kept.empty(), nil
 	}
 	var foreign bool
 	if err == nil {

@@ -3,6 +3,7 @@ package tarn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -87,8 +88,12 @@ func (s *sinkRunner[T]) isForeign(ctx context.Context, kept Kept) (bool, error) 
 	timer := newSilenceTimer(ctx, s.clock, probeDeadline)
 	defer timer.close()
 	err := kept.Confirm(timer.ctx)
-	if errors.Is(err, ErrOtherSource) {
+	switch {
+	case errors.Is(err, ErrOtherSource):
+		s.logger.Warn("a sink holds content of another source, which is replaced", "sink", s.policy.Name, "err", err)
 		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("checking that the content of the %s is of this source: %w", s.policy.Name, err)
 	}
-	return false, err
+	return false, nil
 }

@@ -184,6 +184,10 @@ func (s *Sink[T]) move(ctx context.Context, on execer, b tarn.Batch[T], position
 
 // noteGaps writes gaps. One that is there already is not written twice.
 func (s *Sink[T]) noteGaps(ctx context.Context, tx pgx.Tx, gaps []tarn.Gap, at []tarn.Position) error {
+	return noteGaps(ctx, tx, label{s.db, s.table.name}, gaps, at)
+}
+
+func noteGaps(ctx context.Context, tx pgx.Tx, of label, gaps []tarn.Gap, at []tarn.Position) error {
 	for _, g := range gaps {
 		epoch := ""
 		for _, p := range at {
@@ -193,7 +197,7 @@ func (s *Sink[T]) noteGaps(ctx context.Context, tx pgx.Tx, gaps []tarn.Gap, at [
 		}
 		if _, err := tx.Exec(ctx, `INSERT INTO tarn_gaps (cluster, resource, section, epoch, from_version, to_version, cause)
 			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
-			s.db.opts.Cluster, s.table.name, g.Section, epoch, string(g.From), string(g.To), string(g.Cause)); err != nil {
+			of.db.opts.Cluster, of.table, g.Section, epoch, string(g.From), string(g.To), string(g.Cause)); err != nil {
 			return err
 		}
 	}

@@ -96,6 +96,26 @@ func TestOtherClusterRecordedWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// A process that finds another cluster, and ends before it has written anything of it, leaves a
+// gap: the next one begins without a position.
+func TestOtherClusterIsAGapAtOnce(t *testing.T) {
+	db := connect(t, database(t), Options{})
+	server := serverWith(t, 1)
+	end := feed(t, server, kube.Reflect[*corev1.Pod], In[*corev1.Pod](db))
+	db.at(t, server, "pods")
+	end()
+	before := "the uid of another cluster"
+	client, err := kube.NewClient(server.Config())
+	must(t, err)
+	must(t, db.Claim(t.Context(), "pods"))
+	k := confirmation{of: kube.OriginOf(client, kube.Collection{Resource: corev1.SchemeGroupVersion.WithResource("pods")}), before: &before}
+	if err := k.confirm(t.Context(), label{db, "pods"}); !errors.Is(err, tarn.ErrOtherSource) {
+		t.Fatal(err)
+	}
+	db.wants(t, "SELECT count(*) FROM tarn_positions", "0")
+	db.wants(t, "SELECT section || from_version || ' to ' || to_version || ' ' || cause FROM tarn_gaps", server.Version()+" to  rewound")
+}
+
 // Somebody drops everything while it is fed. The row that is made anew says which cluster it is
 // of, so that the next feeder notices that its own cluster is another one.
 func TestOtherClusterAfterTheRowWasMadeAnew(t *testing.T) {

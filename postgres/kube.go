@@ -165,10 +165,33 @@ func (l label) get(ctx context.Context) (uid string, err error) {
 	return uid, err
 }
 
-// set records a cluster. If it is another one, the positions of the one before mean nothing.
+// set records a cluster. If it is another one, the positions of the one before mean nothing, and
+// states may be missing from there on. That is noted at once: this process may end before it has
+// written anything of the other cluster.
 func (l label) set(ctx context.Context, identity string, other bool) error {
-	_, err := l.db.pool.Exec(ctx, `UPDATE tarn_feeds SET source = $4, positions = CASE WHEN $5 THEN NULL ELSE positions END
-		WHERE cluster = $1 AND resource = $2 AND owner = $3`, l.db.opts.Cluster, l.table, l.db.token, identity, other)
+	err := l.db.transaction(ctx, func(tx pgx.Tx) error {
+		var positions []byte
+		err := tx.QueryRow(ctx, `SELECT positions FROM tarn_feeds WHERE cluster = $1 AND resource = $2 AND owner = $3 FOR UPDATE`,
+			l.db.opts.Cluster, l.table, l.db.token).Scan(&positions)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil // another process feeds it now
+		}
+		if err != nil {
+			return err
+		}
+		if other {
+			var gaps []tarn.Gap
+			for _, p := range decodePositions(positions) {
+				gaps = append(gaps, tarn.Gap{Section: p.Section, From: p.Version, Cause: tarn.GapRewound})
+			}
+			if err := noteGaps(ctx, tx, l, gaps, nil); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, `UPDATE tarn_feeds SET source = $3, positions = CASE WHEN $4 THEN NULL ELSE positions END
+			WHERE cluster = $1 AND resource = $2`, l.db.opts.Cluster, l.table, identity, other)
+		return err
+	})
 	if isMissing(err) {
 		return nil // as in get
 	}

@@ -304,8 +304,8 @@ func (b bodyThatPanics) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// If panics do not end the process, a watch whose body panics is opened again, with client-go and
-// here, and nothing is missing afterwards.
+// If panics do not end the process, a watch whose body panics is opened again, and nothing is
+// missing afterwards.
 func TestClientsetOfABodyThatPanics(t *testing.T) {
 	crash := utilruntime.ReallyCrash
 	utilruntime.ReallyCrash = false
@@ -323,30 +323,23 @@ func TestClientsetOfABodyThatPanics(t *testing.T) {
 			})
 		}
 	})
-	for name, factory := range map[string]upstream.SharedInformerFactory{
-		"client-go": upstream.NewSharedInformerFactory(client, 0),
-		"here":      informers.NewSharedInformerFactory(client, 0),
-	} {
-		t.Run(name, func(t *testing.T) {
-			store := factory.Core().V1().Pods().Informer().GetStore()
-			started(t, factory)
-			armed.Store(true)
-			lost := pod("north", "lost-with-"+name) // its event is read by the read that panics
-			if err := server.Put(lost); err != nil {
-				t.Fatal(err)
-			}
-			for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-				if _, found, _ := store.GetByKey("north/" + lost.Name); found {
-					break
-				}
-				if time.Since(began) > 20*time.Second {
-					t.Fatal("the pod whose event was lost never arrived")
-				}
-			}
-			if armed.Load() {
-				t.Error("no read panicked")
-			}
-		})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	store := factory.Core().V1().Pods().Informer().GetStore()
+	started(t, factory)
+	armed.Store(true)
+	if err := server.Put(pod("north", "lost")); err != nil { // the read that gets its event panics
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if _, found, _ := store.GetByKey("north/lost"); found {
+			break
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("the pod whose event was lost never arrived")
+		}
+	}
+	if armed.Load() {
+		t.Error("no read panicked")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	names "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/tarnproject/tarn/apiserver"
@@ -261,7 +261,7 @@ func accessOf(req *http.Request, caller Caller, to apiserver.Target) Access {
 	}
 	a.LabelSelector, a.FieldSelector = query.Get("labelSelector"), query.Get("fieldSelector")
 	if selector, err := fields.ParseSelector(a.FieldSelector); err == nil && a.Name == "" {
-		if name, ok := selector.RequiresExactMatch(nameField); ok && len(path.IsValidPathSegmentName(name)) == 0 {
+		if name, ok := selector.RequiresExactMatch(nameField); ok && len(names.IsPathSegmentName(name)) == 0 {
 			a.Name = name
 		}
 	}

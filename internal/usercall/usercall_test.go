@@ -63,20 +63,20 @@ func TestRecover(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
 	var seen []any
 	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, v any) { seen = append(seen, v) }}
-	call := func() (err error, again any) {
+	call := func() (again any, err error) {
 		defer func() { again = recover() }()
 		func() {
 			defer Recover(t.Context(), "lake", &err)
 			panic("too deep")
 		}()
-		return err, nil
+		return nil, err
 	}
 	utilruntime.ReallyCrash = false
-	if err, again := call(); again != nil || err == nil || err.Error() != "the lake panicked: too deep" {
+	if again, err := call(); again != nil || err == nil || err.Error() != "the lake panicked: too deep" {
 		t.Errorf("%v, then a panic with %v", err, again)
 	}
 	utilruntime.ReallyCrash = true
-	if _, again := call(); again != "too deep" {
+	if again, _ := call(); again != "too deep" {
 		t.Errorf("the process does not end: %v", again)
 	}
 	if len(seen) != 2 || seen[0] != "too deep" || seen[1] != "too deep" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reviewAge is how long an answer of the origin is believed, mostReviews how many are
-// remembered, and reviewTimeout how long the origin may take for one: a caller that waits
-// for it holds one of the requests that it may have.
+// reviewAge is how long an answer of the origin is believed, mostReviews how many of each
+// sort are remembered, and reviewTimeout how long a caller waits for one: it holds one of the
+// requests that it may have meanwhile.
 const (
 	reviewAge     = 10 * time.Second
 	mostReviews   = 100_000
@@ -35,10 +36,18 @@ var errNoToken = fmt.Errorf("%w: it has no bearer token", errUpstream)
 // TokenReview, and what that user may read, by a SubjectAccessReview. Answers are cached
 // for ten seconds. A request without a token goes to the origin, which decides what an
 // anonymous caller may do.
+//
+// A caller is limited by the relay once it is known, so everybody can make the relay ask about
+// tokens. Therefore a bounded number of TokenReviews run at once. A token that the origin has
+// accepted before does not wait for those that are unknown: a flood of invented tokens delays
+// new callers, and neither those that the relay knows nor the end of a watch whose token was
+// revoked.
 type Reviews struct {
 	client  kubernetes.Interface
 	callers answerCache[[sha256.Size]byte, Caller]
 	rights  answerCache[[sha256.Size]byte, struct{}]
+	// unknown and known are for TokenReviews, by whether the token was accepted before.
+	unknown, known *reviewSlots
 }
 
 // NewReviews returns a gate that asks the API server of a config, with its credentials.
@@ -51,7 +60,15 @@ func NewReviews(config *rest.Config) (*Reviews, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reviews{client: client}, nil
+	return newReviews(client), nil
+}
+
+func newReviews(client kubernetes.Interface) *Reviews {
+	return &Reviews{
+		client:  client,
+		unknown: newReviewSlots(tokenReviewsAtOnce, tokenReviewsWaiting),
+		known:   newReviewSlots(tokenReviewsAtOnce, tokenReviewsWaiting),
+	}
 }
 
 // Caller asks whose token a request has.
@@ -60,7 +77,17 @@ func (g *Reviews) Caller(r *http.Request) (Caller, error) {
 	if token = strings.TrimSpace(token); !found || token == "" {
 		return Caller{}, errNoToken
 	}
-	return g.callers.get(r.Context(), sha256.Sum256([]byte(token)), func(ctx context.Context) (Caller, error) {
+	key := sha256.Sum256([]byte(token))
+	return g.callers.get(r.Context(), key, func(ctx context.Context) (Caller, error) {
+		slots := g.unknown
+		if g.callers.succeeded(key) {
+			slots = g.known
+		}
+		release, err := slots.take(ctx)
+		if err != nil {
+			return Caller{}, err
+		}
+		defer release()
 		review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
 			Spec: authenticationv1.TokenReviewSpec{Token: token},
 		}, metav1.CreateOptions{})
@@ -161,9 +188,13 @@ func notReviewed(what string, err error) error {
 
 // answerCache keeps answers for a while, refusals included. Requests that ask the same at
 // the same time share one question.
+//
+// Refusals are kept apart: anybody can cause many of them, and they must not displace other
+// answers. A good answer that is too old stays until another one replaces it, for succeeded.
 type answerCache[K comparable, V any] struct {
-	mu      sync.Mutex
-	answers map[K]*cachedAnswer[V]
+	mu sync.Mutex
+	// good are answers without an error, others refusals and questions that are open.
+	good, others map[K]*cachedAnswer[V]
 }
 
 type cachedAnswer[V any] struct {
@@ -176,20 +207,14 @@ type cachedAnswer[V any] struct {
 	abandoned bool
 }
 
+func (a *cachedAnswer[V]) old() bool { return !a.since.IsZero() && time.Since(a.since) >= reviewAge }
+
 func (m *answerCache[K, V]) get(ctx context.Context, key K, ask func(context.Context) (V, error)) (V, error) {
 	for {
-		m.mu.Lock()
-		a, found := m.answers[key]
-		if !found || !a.since.IsZero() && time.Since(a.since) >= reviewAge {
-			a = &cachedAnswer[V]{done: make(chan struct{})}
-			if m.answers == nil || len(m.answers) >= mostReviews {
-				m.answers = map[K]*cachedAnswer[V]{}
-			}
-			m.answers[key] = a
-			m.mu.Unlock()
+		a, mine := m.find(key)
+		if mine {
 			return m.ask(ctx, key, a, ask)
 		}
-		m.mu.Unlock()
 		select {
 		case <-a.done:
 		case <-ctx.Done():
@@ -202,6 +227,42 @@ func (m *answerCache[K, V]) get(ctx context.Context, key K, ask func(context.Con
 	}
 }
 
+// find returns the answer to a question, which may still be open; mine says that the caller
+// has to ask it.
+func (m *answerCache[K, V]) find(key K) (a *cachedAnswer[V], mine bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a, found := m.good[key]; found && !a.old() {
+		return a, false
+	}
+	if a, found := m.others[key]; found && !a.old() {
+		return a, false
+	}
+	a = &cachedAnswer[V]{done: make(chan struct{})}
+	keep(&m.others, key, a)
+	return a, true
+}
+
+// keep adds an answer. If there are too many, the old ones go, or all if that is not enough.
+func keep[K comparable, V any](answers *map[K]*cachedAnswer[V], key K, a *cachedAnswer[V]) {
+	if len(*answers) >= mostReviews {
+		maps.DeleteFunc(*answers, func(_ K, a *cachedAnswer[V]) bool { return a.old() })
+	}
+	if *answers == nil || len(*answers) >= mostReviews {
+		*answers = map[K]*cachedAnswer[V]{}
+	}
+	(*answers)[key] = a
+}
+
+// succeeded says whether the last answer to a question was good, however old it is. It may
+// have been forgotten.
+func (m *answerCache[K, V]) succeeded(key K) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, found := m.good[key]
+	return found
+}
+
 // ask asks the question. An answer that says nothing about the caller is not kept.
 func (m *answerCache[K, V]) ask(ctx context.Context, key K, a *cachedAnswer[V], ask func(context.Context) (V, error)) (V, error) {
 	asking, cancel := context.WithTimeout(ctx, reviewTimeout)
@@ -210,8 +271,14 @@ func (m *answerCache[K, V]) ask(ctx context.Context, key K, a *cachedAnswer[V], 
 	a.abandoned = transient(a.err) && ctx.Err() != nil
 	m.mu.Lock()
 	a.since = time.Now()
-	if transient(a.err) && m.answers[key] == a {
-		delete(m.answers, key)
+	if (a.err == nil || transient(a.err)) && m.others[key] == a {
+		delete(m.others, key)
+	}
+	switch {
+	case a.err == nil:
+		keep(&m.good, key, a)
+	case !transient(a.err):
+		delete(m.good, key)
 	}
 	m.mu.Unlock()
 	close(a.done)

@@ -58,7 +58,7 @@ func (j *judge) gate() *Reviews {
 		review.Status.Allowed = j.allowed[right]
 		return true, review, nil
 	})
-	return &Reviews{client: client}
+	return newReviews(client)
 }
 
 // inBubble runs a relay of pods in virtual time.

@@ -30,9 +30,10 @@ type Health struct {
 	// Passed counts the requests that went to the origin because the relay has no copy
 	// for them: writes, discovery, other resources.
 	Passed int64
-	// Refused counts the requests that were refused, by cause: "limit", "unauthorized",
-	// "forbidden", "not reviewed" (the origin could not be asked), "loop", "certificate"
-	// (see [Options.ClientCAs]), "path" (it leads out of the cluster); "fault" are watches that a fault of the relay ended.
+	// Refused counts the requests that were refused, by cause: "limit" (of a caller, or
+	// of the TokenReviews that run at once), "unauthorized", "forbidden", "not reviewed"
+	// (the origin could not be asked), "loop", "certificate" (see [Options.ClientCAs]),
+	// "path" (it leads out of the cluster); "fault" are watches that a fault of the relay ended.
 	Refused map[string]int64
 	// Reviews counts the questions to the origin about callers and their rights.
 	Reviews int64
@@ -194,6 +195,8 @@ func (r *Relay) refuse(err error) error {
 		r.counts.refused.add("forbidden")
 	case apierrors.IsServiceUnavailable(err):
 		r.counts.refused.add("not reviewed")
+	case apierrors.IsTooManyRequests(err):
+		r.counts.refused.add("limit")
 	}
 	return err
 }

@@ -1,12 +1,14 @@
 package relay
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// recentChunks are blocks that were read recently.
+// recentChunks are blocks that were read recently. Those who ask for a block while it is read
+// share the result. An error is not remembered: the next read may succeed.
 type recentChunks struct {
 	mu    sync.Mutex
 	order []int
@@ -37,8 +39,22 @@ func (r *recentChunks) get(first int, read func() ([]*apiserver.Event, error)) (
 		}
 	}
 	r.mu.Unlock()
-	c.once.Do(func() { c.events, c.err = read() })
+	c.once.Do(func() {
+		if c.events, c.err = read(); c.err != nil {
+			r.forget(first, c)
+		}
+	})
 	return c.events, c.err
+}
+
+// forget removes a block, unless another one has replaced it.
+func (r *recentChunks) forget(first int, c *recentChunk) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by[first] == c {
+		delete(r.by, first)
+		r.order = slices.DeleteFunc(r.order, func(other int) bool { return other == first })
+	}
 }
 
 func (r *recentChunks) clear() {

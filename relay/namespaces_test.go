@@ -48,3 +48,25 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("%+v", stats)
 	}
 }
+
+// Only callers that are known learn which namespaces a relay has copies of. The origin decides
+// about those without credentials.
+func TestNamespacesAreForKnownCallers(t *testing.T) {
+	j := &judge{users: map[string]string{"t1": "ann"}}
+	r := newRigWith(t, Options{Namespaces: []string{"secret"}, Gate: j.gate()}, func(*rig) {})
+	for _, path := range []string{"/api/v1/pods?resourceVersion=0", "/api/v1/pods?watch=1&timeoutSeconds=1"} {
+		if code, body := r.read(path, "Authorization", "Bearer invented"); code != http.StatusUnauthorized || strings.Contains(body, "secret") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+		if code, body := r.read(path, "Authorization", "Bearer t1"); code != http.StatusForbidden || !strings.Contains(body, "secret") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+		r.requests()
+		if _, body := r.read(path); strings.Contains(body, "secret") || !slices.Contains(r.requests(), "GET "+path) {
+			t.Errorf("%s without a token was not for the origin: %s", path, body)
+		}
+	}
+	if refused := r.relay.Health().Refused; refused["unauthorized"] != 2 || refused["forbidden"] != 2 {
+		t.Errorf("%v", refused)
+	}
+}

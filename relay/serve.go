@@ -64,6 +64,12 @@ func (r *Relay) serve(w http.ResponseWriter, req *http.Request, s *serving) (ope
 	}
 	c, to, cause, err := r.copyFor(req)
 	if err != nil {
+		// The refusal names namespaces, so it is for known callers only.
+		if _, unknown := r.caller(req); unknown != nil {
+			err = unknown
+		}
+	}
+	if err != nil && !errors.Is(err, errUpstream) {
 		apiserver.SendError(w, req, r.refuse(err))
 		return nil, false
 	}

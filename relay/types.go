@@ -23,7 +23,8 @@ type Options struct {
 	// list and watch customresourcedefinitions.
 	Resources []schema.GroupVersionResource
 	// Namespaces are the namespaces to copy; all if empty. If it is set, a request across
-	// all namespaces is refused, and one for another namespace goes to the origin.
+	// all namespaces is refused, and one for another namespace goes to the origin. So does
+	// a request across all namespaces without credentials.
 	Namespaces []string
 	// Gate decides who may read; by the origin's reviews if nil.
 	Gate Gate

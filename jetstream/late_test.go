@@ -360,7 +360,11 @@ func TestOriginIsRecordedWithoutAnAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.network.hold()
-			l.unanswered(func(ctx context.Context) error { return l.speak(ctx, false) })
+			l.unanswered(func(ctx context.Context) error {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return l.speak(ctx, false)
+			})
 			if how == "a renewal is next" {
 				l.renew(t.Context())
 				if at, err := l.direct.checkpoint(t.Context()); err != nil || at.Of != "some" || at.Source != "two" || len(at.Positions) > 0 {

@@ -92,6 +92,8 @@ func TestInterruptedChain(t *testing.T) {
 // startChain writes a checkpoint with an id, and continues after it.
 func startChain(t *testing.T, s *Sink[object]) *chain {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	next := s.at.Checkpoint
 	next.Incomplete = true
 	if err := s.writeAs(t.Context(), "id", nil, next); err != nil {

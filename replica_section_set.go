@@ -107,8 +107,8 @@ func (r *Replica[T]) RemoveSection(name string) error {
 	return nil
 }
 
-// beginRemoval takes a section that is to be removed, or whose removal is to be finished; nil if
-// there is none. mu is held.
+// beginRemoval takes a section that is to be removed, or whose removal is to be finished. It
+// returns nil if there is no such section. mu is held.
 func (set *sectionSet[T]) beginRemoval(name string) (p *section[T]) {
 	named := func(p *section[T]) bool { return p.name == name }
 	if i := slices.IndexFunc(set.all, named); i >= 0 {

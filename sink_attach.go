@@ -348,8 +348,8 @@ func (h *fanout[T]) leftOut(s *sinkRunner[T], key Key) bool {
 	})
 }
 
-// compare queues what a sink lacks, and lets it follow. unanswered is a batch of which nobody
-// knows whether the sink has it.
+// compare queues what a sink lacks, and lets it follow. unanswered is a batch whose commit
+// failed: the sink may have it nevertheless.
 func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta, unanswered sinkQueue[T]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

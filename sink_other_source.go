@@ -9,7 +9,8 @@ import (
 
 // A sink may hold the content of another source: of the cluster that had the same address
 // before. Its positions are no versions of the present source, and a process that ends before
-// it has read a section anew must not leave one from which the next process resumes.
+// it has read a section anew must not leave one from which the next process resumes. A durable
+// store does the same with the positions that it writes itself.
 
 // disowning returns what was kept, with checks that have all sinks forget the positions of
 // another source. They do so before the section that asked can write anything.

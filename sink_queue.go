@@ -144,8 +144,8 @@ func (q *sinkQueue[T]) openGaps() []Gap {
 	return slices.DeleteFunc(slices.Clone(q.gaps), func(g Gap) bool { return g.To != "" })
 }
 
-// follows has the queue of a comparison begin after a batch that the sink may have or not: its
-// gaps come again, and a section that it began may lack what came since.
+// follows continues after a batch that the sink may have or not: its gaps are repeated, and a
+// section that it began may lack what came since.
 func (q *sinkQueue[T]) follows(unanswered sinkQueue[T]) {
 	for _, g := range unanswered.gaps {
 		q.addGap(g)

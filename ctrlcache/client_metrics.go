@@ -90,7 +90,7 @@ type waitTimer struct {
 func (*waitTimer) ApplyToGet(*client.GetOptions)   {}
 func (*waitTimer) ApplyToList(*client.ListOptions) {}
 
-// timerIn returns the timer among the options of a read, nil if there is none.
+// timerIn returns the timer among the options of a read, or nil.
 func timerIn[O any](opts []O) *waitTimer {
 	for _, opt := range opts {
 		if t, ok := any(opt).(*waitTimer); ok {

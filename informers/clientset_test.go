@@ -330,7 +330,7 @@ func TestClientsetOfABodyThatPanics(t *testing.T) {
 	if err := server.Put(pod("north", "lost")); err != nil { // the read that gets its event panics
 		t.Fatal(err)
 	}
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // real: the server is behind a socket
 		if _, found, _ := store.GetByKey("north/lost"); found {
 			break
 		}

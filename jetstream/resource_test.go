@@ -9,8 +9,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// A bucket that has another resource is left alone while it is fed and afterwards. One of which
-// no feeder has said what it has becomes that of the first one that does.
+// A feeder leaves a bucket of another resource alone, while that is fed and afterwards. It takes
+// a bucket that does not say which resource it has.
 func TestBucketOfAnotherResource(t *testing.T) {
 	t.Parallel()
 	js := startServer(t).connect()

@@ -76,6 +76,15 @@ func TestOtherClusterWithoutUID(t *testing.T) {
 	db.wants(t, "SELECT count(*) > 0 FROM tarn_gaps", "true")
 }
 
+// afterAnotherCluster asks a server who it is, for pods whose rows are of another cluster.
+func afterAnotherCluster(t *testing.T, server *apiserver.Server) *confirmation {
+	t.Helper()
+	client, err := kube.NewClient(server.Config())
+	must(t, err)
+	before := "the uid of another cluster"
+	return &confirmation{of: kube.OriginOf(client, kube.Collection{Resource: corev1.SchemeGroupVersion.WithResource("pods")}), before: &before}
+}
+
 // The other cluster was recorded, and the answer to that was lost: it is another cluster all the
 // same when it is asked again.
 func TestOtherClusterRecordedWithoutAnAnswer(t *testing.T) {
@@ -84,14 +93,10 @@ func TestOtherClusterRecordedWithoutAnAnswer(t *testing.T) {
 	end := feed(t, server, kube.Reflect[*corev1.Pod], In[*corev1.Pod](db))
 	db.at(t, server, "pods")
 	end()
-	before := "the uid of another cluster"
 	l := label{db, "pods"}
 	now, err := l.get(t.Context()) // as if it had been recorded just now
 	must(t, err)
-	client, err := kube.NewClient(server.Config())
-	must(t, err)
-	k := confirmation{of: kube.OriginOf(client, kube.Collection{Resource: corev1.SchemeGroupVersion.WithResource("pods")}), before: &before}
-	if err := k.confirm(t.Context(), l); !errors.Is(err, tarn.ErrOtherSource) || now == "" {
+	if err := afterAnotherCluster(t, server).confirm(t.Context(), l); !errors.Is(err, tarn.ErrOtherSource) || now == "" {
 		t.Errorf("the rows are of %q: %v", now, err)
 	}
 }
@@ -104,12 +109,8 @@ func TestOtherClusterIsAGapAtOnce(t *testing.T) {
 	end := feed(t, server, kube.Reflect[*corev1.Pod], In[*corev1.Pod](db))
 	db.at(t, server, "pods")
 	end()
-	before := "the uid of another cluster"
-	client, err := kube.NewClient(server.Config())
-	must(t, err)
 	must(t, db.Claim(t.Context(), "pods"))
-	k := confirmation{of: kube.OriginOf(client, kube.Collection{Resource: corev1.SchemeGroupVersion.WithResource("pods")}), before: &before}
-	if err := k.confirm(t.Context(), label{db, "pods"}); !errors.Is(err, tarn.ErrOtherSource) {
+	if err := afterAnotherCluster(t, server).confirm(t.Context(), label{db, "pods"}); !errors.Is(err, tarn.ErrOtherSource) {
 		t.Fatal(err)
 	}
 	db.wants(t, "SELECT count(*) FROM tarn_positions", "0")

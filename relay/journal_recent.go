@@ -7,8 +7,8 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// recentChunks are blocks that were read recently. Those who ask for a block while it is read
-// share the result. An error is not remembered: the next read may succeed.
+// recentChunks are blocks that were read recently. Callers that ask for a block while it
+// is being read share the result. An error is not remembered: the next read may succeed.
 type recentChunks struct {
 	mu    sync.Mutex
 	order []int

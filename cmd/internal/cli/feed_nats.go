@@ -152,9 +152,10 @@ func (e *natsEngine) name() string { return "jetstream" }
 func (e *natsEngine) place() string { return e.address }
 
 // claim gets the lease of all buckets, or of none: two processes that each had some would
-// wait for each other for ever. A bucket of another resource, whose name makes the same one, is
-// left alone, and its sink says so when it is opened. claim first gives up the leases of an earlier claim whose mirror
-// was not started or has ended: otherwise this process would wait for itself.
+// wait for each other for ever. It leaves out a bucket that another resource has, because their
+// names are the same; its sink fails when it is opened. claim first gives up the leases of an
+// earlier claim whose mirror was not started or has ended: otherwise this process would wait for
+// itself.
 func (e *natsEngine) claim(ctx context.Context, resources []mirror.Resource) error {
 	e.release()
 	var others []error

@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/kube/columns"
 	"github.com/tarnproject/tarn/postgres"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // postgresEngine feeds a PostgreSQL database.
